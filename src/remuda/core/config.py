@@ -1,0 +1,122 @@
+"""Configuration: the user's config.toml, overlaid by the project's .remuda/config.toml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from remuda.core.errors import ConfigError
+from remuda.core.files import write_atomic
+from remuda.core.paths import Folders
+
+PROJECT_FILE = ".remuda/config.toml"
+
+
+class EnvironmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an agent's environment may carry beyond the built-in allow-list."""
+
+    pass_: tuple[str, ...] = msgspec.field(default=(), name="pass")
+
+
+class RunConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Defaults for runs. A timeout of 0 means none."""
+
+    timeout: float = 0
+    idle_timeout: float = 0
+    retry_patience: float = 4.0
+    retry_patience_midway: float = 120.0
+
+
+class RuntimeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One runtime's settings: another program to run, a default model."""
+
+    binary: str | None = None
+    model: str | None = None
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that can be configured; unknown keys are refused, so that a typing error is noticed."""
+
+    agent: str | None = None
+    prompt_delivery: str | None = None
+    environment: EnvironmentConfig = EnvironmentConfig()
+    run: RunConfig = RunConfig()
+    runtimes: dict[str, RuntimeConfig] = {}
+
+
+def project_file(cwd: Path) -> Path | None:
+    """The nearest project configuration, looking upwards from a folder."""
+    for folder in (cwd, *cwd.parents):
+        if (folder / PROJECT_FILE).is_file():
+            return folder / PROJECT_FILE
+    return None
+
+
+def load(folders: Folders, cwd: Path) -> Config:
+    """Read and merge the configuration files; a malformed one is an error that names file and place."""
+    merged: dict[str, object] = {}
+    for path in (folders.config_file, project_file(cwd)):
+        if path is not None:
+            _overlay(merged, _read(path))
+    return _convert(merged, "configuration")
+
+
+def _read(path: Path) -> dict[str, object]:
+    import tomllib
+
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}", "Fix the file or move it away.") from None
+    try:
+        document: dict[str, object] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}", "Fix that line; the file was left as it is.") from None
+    _convert(document, str(path))
+    return document
+
+
+def _convert(document: dict[str, object], where: str) -> Config:
+    try:
+        return msgspec.convert(document, Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"{where}: {error}", "'remuda config list' shows every key and its meaning."
+        ) from None
+
+
+def _overlay(base: dict[str, object], top: dict[str, object]) -> None:
+    for key, value in top.items():
+        below = base.get(key)
+        if isinstance(below, dict) and isinstance(value, dict):
+            _overlay(below, value)
+        else:
+            base[key] = value
+
+
+def edit(path: Path, key: str, value: object | None) -> None:
+    """Set one dotted key, or remove it with None; comments and layout stay, bad values are refused."""
+    import tomlkit
+
+    _read(path)
+    text = path.read_text("utf-8-sig") if path.exists() else ""
+    document = tomlkit.parse(text)
+    *tables, name = key.split(".")
+    place: tomlkit.TOMLDocument | tomlkit.items.Table = document
+    for table in tables:
+        if table not in place:
+            if value is None:
+                return
+            place[table] = tomlkit.table()
+        place = place[table]
+    if value is None:
+        if name not in place:
+            return
+        del place[name]
+    else:
+        place[name] = value
+    _convert(document.unwrap(), key)
+    write_atomic(path, tomlkit.dumps(document).encode())

@@ -1,0 +1,61 @@
+"""Files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+PRIVATE = 0o600
+
+
+def private_folder(path: Path) -> Path:
+    """Create a folder (and its parents) that only its owner may enter."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def write_atomic(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Replace a file's content by temp file, fsync and rename.
+
+    A symlink stays a symlink and its target is replaced. An existing file keeps its mode unless ``mode`` is
+    given; a new one is private.
+    """
+    target = Path(os.path.realpath(path))
+    private_folder(target.parent)
+    with contextlib.suppress(FileNotFoundError):
+        mode = mode if mode is not None else stat.S_IMODE(target.stat().st_mode)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fchmod(stream.fileno(), PRIVATE if mode is None else mode)
+            os.fsync(stream.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut, where the file system can."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append one line to a private file in a single write, so that writers do not interleave."""
+    private_folder(path.parent)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE)
+    try:
+        os.write(handle, line.rstrip(b"\n") + b"\n")
+    finally:
+        os.close(handle)

@@ -1,0 +1,57 @@
+"""Where Remuda keeps things: the XDG folders, or one folder when REMUDA_HOME is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+
+class Folders(msgspec.Struct, frozen=True):
+    """The five folders, resolved from an environment once and passed on."""
+
+    config: Path
+    state: Path
+    data: Path
+    cache: Path
+    runtime: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.toml"
+
+    @property
+    def sticky_file(self) -> Path:
+        return self.config / "active_agent"
+
+    @property
+    def database(self) -> Path:
+        return self.state / "remuda.db"
+
+    @property
+    def evidence_file(self) -> Path:
+        return self.state / "evidence.jsonl"
+
+
+def _base(environ: Mapping[str, str], variable: str, default: Path) -> Path:
+    """An XDG base folder; relative values are ignored, as the XDG specification demands."""
+    value = Path(environ.get(variable, ""))
+    return value if value.is_absolute() else default
+
+
+def folders(environ: Mapping[str, str]) -> Folders:
+    """Resolve the folders; nothing is created."""
+    override = environ.get("REMUDA_HOME")
+    if override:
+        home = Path(override).expanduser().absolute()
+        return Folders(*(home / part for part in ("config", "state", "data", "cache", "runtime")))
+    user = Path(environ.get("HOME") or Path.home())
+    state = _base(environ, "XDG_STATE_HOME", user / ".local/state") / "remuda"
+    return Folders(
+        config=_base(environ, "XDG_CONFIG_HOME", user / ".config") / "remuda",
+        state=state,
+        data=_base(environ, "XDG_DATA_HOME", user / ".local/share") / "remuda",
+        cache=_base(environ, "XDG_CACHE_HOME", user / ".cache") / "remuda",
+        runtime=_base(environ, "XDG_RUNTIME_DIR", state / "run") / "remuda",
+    )

@@ -1,0 +1,1 @@
+"""Which agent gets a prompt, and whether it may."""

@@ -1,0 +1,84 @@
+"""Where a runtime's program is, and which version it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from remuda.core.children import Command, ask
+from remuda.core.config import Config
+from remuda.core.environment import BASE, allowed
+from remuda.core.files import write_atomic
+from remuda.runtimes.base import Runtime
+
+VERSION_TIMEOUT = 20.0
+
+
+class Installation(msgspec.Struct, frozen=True):
+    """A program as it was found: the command that starts it."""
+
+    program: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        return self.program[0]
+
+
+def find(runtime: Runtime, environ: Mapping[str, str], config: Config) -> Installation | None:
+    """Look for a runtime's program, or for the one that the configuration names instead."""
+    settings = config.runtimes.get(runtime.name)
+    binary = settings.binary if settings and settings.binary else runtime.binary
+    program = runtime.locate(str(Path(binary).expanduser()), environ)
+    return Installation(program) if program else None
+
+
+def probe_environment(runtime: Runtime, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for questions such as ``--version``: no secrets, no self-update."""
+    home = (runtime.home_variable,) if runtime.home_variable else ()
+    return {**allowed(environ, (*BASE, *home, "COPILOT_CACHE_HOME")), **runtime.quiet}
+
+
+def _fingerprint(path: str) -> str:
+    """Changes when the program does."""
+    real = Path(path).resolve()
+    stat = real.stat()
+    return f"{real}:{stat.st_mtime_ns}:{stat.st_size}"
+
+
+async def version(
+    runtime: Runtime, installation: Installation, environ: Mapping[str, str], cache_folder: Path
+) -> str | None:
+    """The installed version; remembered until the program changes. None when it does not say."""
+    if runtime.built_in:
+        return runtime.verified_version
+    cache = cache_folder / "versions.json"
+    key = _fingerprint(installation.path)
+    known = _read_cache(cache)
+    if key in known:
+        return known[key]
+    command = Command(
+        argv=(*installation.program, *runtime.version_arguments),
+        env=probe_environment(runtime, environ),
+        cwd=Path("/"),
+    )
+    answer = await ask(command, VERSION_TIMEOUT)
+    found = re.search(runtime.version_pattern, answer.stdout) if answer and answer.returncode == 0 else None
+    if found is None:
+        return None
+    write_atomic(cache, msgspec.json.encode({**_read_cache(cache), key: found.group()}))
+    return found.group()
+
+
+def _read_cache(cache: Path) -> dict[str, str]:
+    try:
+        return msgspec.json.decode(cache.read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return {}
+
+
+def version_tuple(version: str) -> tuple[int, ...]:
+    """A version's numbers, for comparing."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])

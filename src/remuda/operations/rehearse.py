@@ -1,0 +1,50 @@
+"""Serve a scripted model on loopback, alone or around a command that is to use it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from remuda.core.children import Command
+from remuda.core.errors import ConfigError, UsageError
+from remuda.core.terminal import hand_over
+from remuda.operations.environment import ENDPOINT
+from remuda.operations.world import World
+from remuda.rehearsal.scenario import ScenarioError, load_scenario
+from remuda.rehearsal.server import RehearsalServer
+
+
+class RehearseRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What to serve: a scenario file or a built-in one, on which port, recorded where."""
+
+    scenario: str = "default"
+    port: int = 0
+    record: Path | None = None
+
+
+@contextlib.contextmanager
+def serving(request: RehearseRequest) -> Iterator[RehearsalServer]:
+    """The running server."""
+    try:
+        scenario = load_scenario(request.scenario)
+    except ScenarioError as error:
+        raise ConfigError(
+            error.message, "'remuda rehearse --help' shows what a scenario looks like."
+        ) from None
+    try:
+        with RehearsalServer(scenario, port=request.port, record=request.record) as server:
+            yield server
+    except OSError as error:
+        raise UsageError(
+            f"cannot serve on port {request.port}: {error.strerror}", "Choose another --port."
+        ) from None
+
+
+def around(world: World, request: RehearseRequest, command: tuple[str, ...]) -> int:
+    """Run a command whose agents talk to the scripted model; the answer is its exit code."""
+    with serving(request) as server:
+        env = {**world.environ, ENDPOINT: server.url}
+        return hand_over(Command(argv=command, env=env, cwd=world.cwd))

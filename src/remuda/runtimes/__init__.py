@@ -1,0 +1,1 @@
+"""Agent CLIs: one contract, one registry, one room per runtime."""

@@ -1,0 +1,179 @@
+"""The runtime contract: everything Remuda knows about one agent CLI, as data and a few pure functions.
+
+A runtime builds argv lists and reads output lines; it starts nothing and writes nothing itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from remuda.core.events import AnyUpdate, Failure, StopReason, Usage
+
+Mode = Literal["argv", "stdin", "tempfile"]
+"""A prompt channel that a one-shot process can be given a prompt through."""
+
+Permission = Literal["ask", "bypass"]
+"""Whether the runtime asks before acting (and, with nobody there, refuses) or does not ask at all."""
+
+Access = Literal["read", "workspace"]
+"""What a capability lets an agent touch: nothing but reading, or writing below its working folder."""
+
+PROMPT = "{prompt}"
+PROMPT_FILE = "{prompt_file}"
+
+
+class Channel(msgspec.Struct, frozen=True):
+    """A prompt channel with its evidence: the version on which it was seen to deliver byte for byte.
+
+    ``arguments`` go at the end of the command line. A channel that is ``on_request`` is never picked by
+    itself: argv shows the prompt to every user of the machine, so it is left alone where a private channel is
+    proven.
+    """
+
+    mode: Mode
+    arguments: tuple[str, ...]
+    verified: str | None
+    on_request: bool = False
+    note: str = ""
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """What a runtime is to do, as far as it shapes the command line."""
+
+    cwd: Path
+    scratch: Path
+    session: str
+    resume: bool = False
+    model: str | None = None
+    permission: Permission = "ask"
+    access: Access | None = None
+    system_prompt: str | None = None
+    append_system_prompt: str | None = None
+    endpoint: str | None = None
+    extra: tuple[str, ...] = ()
+
+
+class ScratchFile(msgspec.Struct, frozen=True):
+    """A private file that must lie in the scratch folder before the program starts."""
+
+    name: str
+    content: str
+
+
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments (behind the program), environment and files that carry out a turn.
+
+    ``preamble`` goes in front of the prompt, for runtimes that have no other place for such instructions.
+    """
+
+    arguments: tuple[str, ...]
+    env: Mapping[str, str] = {}
+    files: tuple[ScratchFile, ...] = ()
+    preamble: str = ""
+
+
+class TurnState(msgspec.Struct, kw_only=True):
+    """What a stream parser has learnt so far.
+
+    ``trouble`` is a failure that the program is still trying to get over; ``failure`` is final.
+    """
+
+    session: str | None = None
+    model: str | None = None
+    text: str = ""
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    stop_reason: StopReason | None = None
+    failure: Failure | None = None
+    trouble: Failure | None = None
+    refused: list[str] = []
+    skipped: int = 0
+
+
+class Parser(Protocol):
+    """Turns a program's output into updates. Total: no input makes it raise."""
+
+    state: TurnState
+
+    def feed(self, line: bytes) -> Iterable[AnyUpdate]:
+        """The updates in one line of stdout."""
+
+    def finish(self, leftover: bytes | None) -> None:
+        """The output has ended; ``leftover`` is the content of the runtime's ``leaves`` file."""
+
+
+class HelpCheck(msgspec.Struct, frozen=True):
+    """Flags we rely on, and the help page that must mention them."""
+
+    arguments: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class Feature(msgspec.Struct, frozen=True):
+    """One claim of the runtime matrix: verified on a version, documented by the vendor, or absent."""
+
+    state: Literal["verified", "documented", "no"]
+    note: str = ""
+
+
+Locate = Callable[[str, Mapping[str, str]], tuple[str, ...] | None]
+
+
+def on_path(binary: str, environ: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Find a program on the PATH of an environment (or at an absolute path)."""
+    found = shutil.which(binary, path=environ.get("PATH", ""))
+    return (found,) if found else None
+
+
+def nothing_wrong(_environ: Mapping[str, str]) -> list[str]:
+    """No warnings: for programs whose environment holds no trap."""
+    return []
+
+
+def unchanged(prompt: str) -> str:
+    """The prompt as it is: for programs that give no meaning to its first characters."""
+    return prompt
+
+
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of agent CLI."""
+
+    name: str
+    title: str
+    binary: str
+    install: str
+    verified_version: str
+    minimum_version: str
+    stability: Literal["verified", "experimental"]
+    channels: tuple[Channel, ...]
+    instruction_file: str
+    print_command: Callable[[Turn], Invocation]
+    spawn_command: Callable[[Turn], Invocation]
+    parser: Callable[[], Parser]
+
+    connect: Callable[[Turn], Invocation] | None = None
+    rejects: frozenset[Mode] = frozenset()
+    disarm: Callable[[str], str] = unchanged
+    examine: Callable[[Mapping[str, str]], list[str]] = nothing_wrong
+    built_in: bool = False
+    locate: Locate = on_path
+    version_arguments: tuple[str, ...] = ("--version",)
+    version_pattern: str = r"\d+\.\d+\.\d+[\w.-]*\w"
+    help_checks: tuple[HelpCheck, ...] = ()
+    environment: tuple[str, ...] = ()
+    home_variable: str | None = None
+    quiet: Mapping[str, str] = {}
+    nested_markers: tuple[str, ...] = ()
+    needs_beacon: bool = False
+    leaves: str | None = None
+    features: Mapping[str, Feature] = {}
+    notes: tuple[str, ...] = ()
+
+    def channel(self, mode: Mode) -> Channel:
+        """The declared channel for a mode."""
+        return next(channel for channel in self.channels if channel.mode == mode)

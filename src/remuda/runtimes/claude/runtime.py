@@ -1,0 +1,134 @@
+"""Claude Code: declaration and commands."""
+
+from __future__ import annotations
+
+from remuda.runtimes.base import (
+    PROMPT,
+    Access,
+    Channel,
+    Feature,
+    HelpCheck,
+    Invocation,
+    Permission,
+    Runtime,
+    ScratchFile,
+    Turn,
+)
+from remuda.runtimes.claude.stream import parser
+
+VERSION = "2.1.325"
+_READING_TOOLS = "Read,Grep,Glob"
+
+
+def _permission(permission: Permission, access: Access | None) -> tuple[str, ...]:
+    """Claude's own modes. An access bound always wins over a bypass, which would lift it."""
+    if access == "read":
+        return ("--permission-mode", "default", "--tools", _READING_TOOLS)
+    if access == "workspace":
+        return ("--permission-mode", "acceptEdits")
+    return ("--permission-mode", "bypassPermissions" if permission == "bypass" else "default")
+
+
+def _common(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile, ...]]:
+    """What the headless and the interactive command share: session, model, permissions, system prompts."""
+    arguments = ["--resume" if turn.resume else "--session-id", turn.session]
+    arguments += _permission(turn.permission, turn.access)
+    if turn.model:
+        arguments += ["--model", turn.model]
+    files = []
+    for flag, text in (
+        ("system-prompt", turn.system_prompt),
+        ("append-system-prompt", turn.append_system_prompt),
+    ):
+        if text is not None:
+            files.append(ScratchFile(f"{flag}.md", text))
+            arguments += [f"--{flag}-file", str(turn.scratch / f"{flag}.md")]
+    return (*arguments, *turn.extra), tuple(files)
+
+
+def _env(turn: Turn) -> dict[str, str]:
+    """Another model endpoint, with a key that is worth nothing anywhere else."""
+    if turn.endpoint is None:
+        return {}
+    return {"ANTHROPIC_BASE_URL": turn.endpoint, "ANTHROPIC_API_KEY": "remuda-endpoint-key"}
+
+
+def print_command(turn: Turn) -> Invocation:
+    """One headless turn with a JSON event stream."""
+    arguments, files = _common(turn)
+    return Invocation(
+        arguments=("-p", "--output-format", "stream-json", "--verbose", *arguments),
+        env=_env(turn),
+        files=files,
+    )
+
+
+def spawn_command(turn: Turn) -> Invocation:
+    """The terminal interface."""
+    arguments, files = _common(turn)
+    return Invocation(arguments=arguments, env=_env(turn), files=files)
+
+
+def connect(turn: Turn) -> Invocation:
+    """Several turns in one process, with permission requests answered over stdin."""
+    arguments, files = _common(turn)
+    protocol = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+    return Invocation(
+        arguments=(*protocol, "--permission-prompt-tool", "stdio", *arguments), env=_env(turn), files=files
+    )
+
+
+def disarm(prompt: str) -> str:
+    """Claude runs a leading slash as a command of its own, from stdin too; a space in front keeps it text."""
+    return f" {prompt}" if prompt.startswith("/") else prompt
+
+
+RUNTIME = Runtime(
+    name="claude",
+    title="Claude Code",
+    binary="claude",
+    install="npm install -g @anthropic-ai/claude-code",
+    verified_version=VERSION,
+    minimum_version="2.1.0",
+    stability="verified",
+    channels=(
+        Channel("stdin", (), VERSION, note="claude -p reads the prompt from stdin, byte for byte"),
+        Channel("argv", ("--", PROMPT), VERSION, on_request=True),
+    ),
+    instruction_file=".claude/CLAUDE.md",
+    print_command=print_command,
+    spawn_command=spawn_command,
+    connect=connect,
+    parser=parser,
+    disarm=disarm,
+    help_checks=(
+        HelpCheck(
+            ("--help",),
+            (
+                *("--print", "--output-format", "--verbose", "--permission-mode", "--tools", "--model"),
+                *("--session-id", "--resume", "--system-prompt", "--append-system-prompt"),
+            ),
+        ),
+    ),
+    environment=(
+        *("ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_*", "CLAUDE_ENV_FILE", "IS_SANDBOX"),
+        *("DISABLE_*", "MAX_*_TOKENS", "BASH_*_MS", "BASH_MAX_OUTPUT_LENGTH", "API_TIMEOUT_MS", "MCP_*"),
+    ),
+    home_variable="CLAUDE_CONFIG_DIR",
+    quiet={"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+    nested_markers=(
+        *("CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH"),
+        *("CLAUDE_CODE_MESSAGING_*", "CLAUDE_CODE_SESSION_*", "CLAUDE_CODE_SSE_PORT", "CLAUDE_EFFORT"),
+        *("CLAUDE_PID", "CLAUDE_PROJECT_DIR", "AI_AGENT"),
+    ),
+    needs_beacon=True,
+    features={
+        "headless": Feature("verified"),
+        "hooks": Feature("verified", "settings.json; exit 2 denies, a crash or a timeout does not"),
+        "connection": Feature("verified", "stream-json with control requests"),
+        "resume": Feature("verified", "the session id can be chosen"),
+        "usage": Feature("verified"),
+        "sandbox": Feature("documented"),
+    },
+    notes=("As root, --permission bypass needs IS_SANDBOX=1 in the environment.",),
+)

@@ -1,0 +1,158 @@
+"""Codex: declaration and commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from remuda.runtimes.base import (
+    PROMPT,
+    Access,
+    Channel,
+    Feature,
+    HelpCheck,
+    Invocation,
+    Permission,
+    Runtime,
+    ScratchFile,
+    Turn,
+)
+from remuda.runtimes.codex.stream import parser
+
+VERSION = "0.166.0"
+_ENDPOINT_KEY = "REMUDA_ENDPOINT_KEY"
+_QUIET = ("-c", "analytics.enabled=false", "-c", 'otel.metrics_exporter="none"')
+
+
+def _permission(permission: Permission, access: Access | None) -> tuple[str, ...]:
+    """Codex's own sandbox. An access bound always wins over a bypass, which would lift it."""
+    if access == "workspace":
+        return ("-s", "workspace-write")
+    if access is None and permission == "bypass":
+        return ("--dangerously-bypass-approvals-and-sandbox",)
+    return ("-s", "read-only")
+
+
+def _endpoint(turn: Turn) -> tuple[str, ...]:
+    """Another model endpoint, as a provider of its own; the vendor's plugin service is left alone then."""
+    if turn.endpoint is None:
+        return ()
+    provider = {
+        "name": json.dumps("remuda"),
+        "base_url": json.dumps(f"{turn.endpoint}/v1"),
+        "env_key": json.dumps(_ENDPOINT_KEY),
+        "wire_api": json.dumps("responses"),
+    }
+    table = ", ".join(f"{key} = {value}" for key, value in provider.items())
+    model = () if turn.model else ("-c", 'model="gpt-5.4"')
+    return (
+        "-c",
+        'model_provider="remuda"',
+        "-c",
+        f"model_providers.remuda={{{table}}}",
+        *model,
+        "--disable",
+        "plugins",
+    )
+
+
+def _common(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile, ...]]:
+    arguments = [*_QUIET, *_endpoint(turn)]
+    if turn.model:
+        arguments += ["-m", turn.model]
+    if turn.system_prompt is None:
+        return tuple(arguments), ()
+    path = turn.scratch / "instructions.md"
+    arguments += ["-c", f"model_instructions_file={json.dumps(str(path))}"]
+    return tuple(arguments), (ScratchFile(path.name, turn.system_prompt),)
+
+
+def _env(turn: Turn) -> dict[str, str]:
+    return {} if turn.endpoint is None else {_ENDPOINT_KEY: "remuda-endpoint-key"}
+
+
+def print_command(turn: Turn) -> Invocation:
+    """One headless turn with a JSON event stream. Codex has no file for additional instructions, and on the
+    command line every user of the machine could read them, so they precede the prompt."""
+    common, files = _common(turn)
+    resume = ("resume", turn.session) if turn.resume else ()
+    return Invocation(
+        arguments=(
+            *("exec", "--json", "--skip-git-repo-check", *_permission(turn.permission, turn.access)),
+            *(*common, *turn.extra, *resume),
+        ),
+        env=_env(turn),
+        files=files,
+        preamble=turn.append_system_prompt or "",
+    )
+
+
+def spawn_command(turn: Turn) -> Invocation:
+    """The terminal interface, without the daemon that would outlive it."""
+    common, files = _common(turn)
+    resume = ("resume", turn.session) if turn.resume else ()
+    permission = _permission(turn.permission, turn.access)
+    return Invocation(
+        arguments=(*resume, "--no-daemon", *permission, *common, *turn.extra), env=_env(turn), files=files
+    )
+
+
+def connect(turn: Turn) -> Invocation:
+    """The app server: threads, turns and approvals over stdin and stdout."""
+    common, files = _common(turn)
+    return Invocation(arguments=("app-server", *common, *turn.extra), env=_env(turn), files=files)
+
+
+def examine(environ: Mapping[str, str]) -> list[str]:
+    """Codex cannot set up its sandbox when its home lies below the folder for temporary files."""
+    home = environ.get("CODEX_HOME")
+    temporary = Path(environ.get("TMPDIR") or "/tmp").resolve()  # noqa: S108 - read only to compare
+    if home and Path(home).resolve().is_relative_to(temporary):
+        return ["CODEX_HOME lies below the folder for temporary files: Codex's sandbox will not work there"]
+    return []
+
+
+RUNTIME = Runtime(
+    name="codex",
+    title="Codex",
+    binary="codex",
+    install="npm install -g @openai/codex",
+    verified_version=VERSION,
+    minimum_version="0.160.0",
+    stability="verified",
+    channels=(
+        Channel("stdin", ("-",), VERSION, note="codex exec - reads the prompt from stdin, byte for byte"),
+        Channel("argv", ("--", PROMPT), VERSION, on_request=True),
+    ),
+    instruction_file="AGENTS.md",
+    print_command=print_command,
+    spawn_command=spawn_command,
+    connect=connect,
+    parser=parser,
+    examine=examine,
+    help_checks=(
+        HelpCheck(
+            ("exec", "--help"),
+            (
+                *("--json", "--model", "--sandbox", "--config", "--disable", "--skip-git-repo-check"),
+                "--dangerously-bypass-approvals-and-sandbox",
+            ),
+        ),
+        HelpCheck(("--help",), ("exec", "resume", "app-server", "--no-daemon")),
+    ),
+    environment=("OPENAI_*", "CODEX_HOME", "CODEX_API_KEY", "CODEX_CA_CERTIFICATE", "RUST_LOG"),
+    home_variable="CODEX_HOME",
+    nested_markers=(
+        *("CODEX_SANDBOX*", "CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI"),
+        *("CODEX_VERSION", "CODEX_MANAGED_*"),
+    ),
+    features={
+        "headless": Feature("verified"),
+        "hooks": Feature("verified", "only when trusted; skipped without a word otherwise"),
+        "connection": Feature("verified", "app-server (experimental)"),
+        "resume": Feature("verified", "the session id cannot be chosen"),
+        "usage": Feature("verified"),
+        "sandbox": Feature("verified", "bundled bubblewrap: read-only, workspace-write"),
+    },
+)

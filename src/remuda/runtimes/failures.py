@@ -1,0 +1,40 @@
+"""Classifies what model endpoints and agent CLIs say when they fail: the same kinds for every runtime."""
+
+from __future__ import annotations
+
+import re
+
+from remuda.core.errors import ErrorKind
+from remuda.core.events import Failure
+
+_QUOTA = re.compile(r"quota|billing|credit|usage limit|payment required", re.IGNORECASE)
+_WORDS: tuple[tuple[ErrorKind, str], ...] = (
+    ("quota", r"insufficient_quota|quota exceeded|exceeded your|credit balance|usage limit"),
+    ("auth", r"\b40[13]\b|unauthori[sz]ed|authenticat|api key|not logged in|/login"),
+    ("rate_limit", r"\b429\b|rate.?limit|too many requests"),
+    ("model", r"\b(400|5\d\d)\b|connect|network|overloaded|stream|fetch failed"),
+)
+_PATTERNS = tuple((kind, re.compile(words, re.IGNORECASE)) for kind, words in _WORDS)
+
+
+def by_status(status: int, message: str = "") -> ErrorKind:
+    """The kind that an HTTP status stands for."""
+    if status == 402 or (status in (403, 429) and _QUOTA.search(message)):
+        return "quota"
+    if status in (401, 403):
+        return "auth"
+    if status == 429:
+        return "rate_limit"
+    return "model"
+
+
+def by_text(text: str) -> ErrorKind | None:
+    """The kind that an error text speaks of, if it is recognisable."""
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(text)), None)
+
+
+def failure(message: str, status: int | None = None, default: ErrorKind = "model") -> Failure:
+    """A failure from whatever a program told: a status if there is one, else its words."""
+    text = message.strip() or "the agent gave no reason"
+    kind = by_status(status, text) if status else by_text(text) or default
+    return Failure(kind, text[:2000])

@@ -1,0 +1,1 @@
+"""Running agents: one session is one run."""

@@ -1,0 +1,209 @@
+"""A headless session: one child, one turn, its output as events and its end as a result."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+
+from remuda.core import clock
+from remuda.core.children import Child, Command, exit_status, running
+from remuda.core.errors import StartError
+from remuda.core.events import AnyUpdate, Event, Failure, Result
+from remuda.runtimes.base import Parser, Runtime, TurnState
+from remuda.runtimes.failures import by_text
+
+VERSION = 1
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long a turn may take, in seconds; 0 means no limit.
+
+    ``patience`` is how long the program may go on retrying a failing model before we call the failure final:
+    short before the first answer, when nothing is lost by giving up, and long in the middle of the work.
+    """
+
+    timeout: float = 0
+    idle: float = 0
+    patience: float = 4.0
+    patience_midway: float = 120.0
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything one headless run needs, decided beforehand."""
+
+    session: str
+    agent: str
+    runtime: Runtime
+    command: Command
+    scratch: Path
+    limits: Limits = Limits()
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: the reason why a run was cut short
+    """The run was cut short by us."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.kind)
+        self.failure = failure
+
+
+async def stream(job: Job, stop: asyncio.Event) -> AsyncIterator[Event]:
+    """Run the job; the last event carries the result. Setting ``stop`` ends it early, as cancelled."""
+    numbers = itertools.count(1)
+    parser = job.runtime.parser()
+    try:
+        async with running(job.command) as child:
+            try:
+                async for update in _updates(child, parser, job.limits, stop):
+                    yield envelope(job.session, job.agent, next(numbers), update=update)
+                code = await child.wait()
+                parser.finish(_leftover(job))
+                result = conclude(parser.state, code, child.stderr_tail)
+            except Stopped as stopped:
+                await child.stop()
+                result = _cut_short(parser.state, stopped.failure)
+    except StartError as error:
+        result = _cut_short(parser.state, Failure("start_failed", error.message))
+    yield envelope(job.session, job.agent, next(numbers), result=result)
+
+
+async def _updates(
+    child: Child, parser: Parser, limits: Limits, stop: asyncio.Event
+) -> AsyncIterator[AnyUpdate]:
+    """Updates until the output ends; raises Stopped when a limit is passed or a stop was asked for."""
+    watch = _Watch(limits, child)
+    stopping = asyncio.ensure_future(stop.wait())
+    reading = asyncio.ensure_future(child.line())
+    try:
+        while True:
+            await asyncio.wait({reading, stopping}, timeout=watch.next(), return_when=asyncio.FIRST_COMPLETED)
+            if stopping.done():
+                raise Stopped(Failure("cancelled", "interrupted"))
+            if not reading.done():
+                watch.check(parser.state.trouble)
+                continue
+            line = reading.result()
+            if line is None:
+                return
+            for update in parser.feed(line):
+                watch.progress()
+                yield update
+            watch.note(parser.state.trouble)
+            watch.check(parser.state.trouble)
+            reading = asyncio.ensure_future(child.line())
+    finally:
+        stopping.cancel()
+        reading.cancel()
+
+
+class _Watch:
+    """Keeps the three clocks of a turn: its deadline, its silence, its patience with trouble."""
+
+    def __init__(self, limits: Limits, child: Child) -> None:
+        self._limits = limits
+        self._child = child
+        self._time = asyncio.get_running_loop().time
+        self._started = self._time()
+        self._trouble_since: float | None = None
+        self._patience = limits.patience
+
+    def progress(self) -> None:
+        """The agent has begun to answer."""
+        self._patience = self._limits.patience_midway
+
+    def note(self, trouble: Failure | None) -> None:
+        """Remember since when the program has been in trouble."""
+        if trouble is None:
+            self._trouble_since = None
+        elif self._trouble_since is None:
+            self._trouble_since = self._time()
+
+    def _ends(self) -> Iterator[float]:
+        if self._limits.timeout:
+            yield self._started + self._limits.timeout
+        if self._limits.idle:
+            yield self._child.last_activity + self._limits.idle
+        if self._trouble_since is not None:
+            yield self._trouble_since + self._patience
+
+    def next(self) -> float | None:
+        """Seconds until the next clock may run out."""
+        end = min(self._ends(), default=None)
+        return None if end is None else max(0.0, end - self._time())
+
+    def check(self, trouble: Failure | None) -> None:
+        """Raise Stopped if a clock has run out."""
+        now, limits = self._time(), self._limits
+        if trouble and self._trouble_since is not None and now >= self._trouble_since + self._patience:
+            raise Stopped(trouble)
+        if limits.timeout and now >= self._started + limits.timeout:
+            raise Stopped(trouble or Failure("timeout", f"no result within {limits.timeout:g} s"))
+        if limits.idle and now >= self._child.last_activity + limits.idle:
+            raise Stopped(trouble or Failure("timeout", f"no output for {limits.idle:g} s"))
+
+
+def _leftover(job: Job) -> bytes | None:
+    """What the program left in its scratch file, if it is one that does."""
+    if job.runtime.leaves is None:
+        return None
+    with contextlib.suppress(OSError):
+        return Path(job.scratch, job.runtime.leaves).read_bytes()
+    return None
+
+
+def conclude(state: TurnState, returncode: int, stderr: str) -> Result:
+    """The result of a turn whose process ended by itself."""
+    code = exit_status(returncode)
+    if state.failure is None and code == 0 and state.stop_reason is not None:
+        return _result(state, code, None)
+    return _result(state, code, state.failure or _verdict(state, code, stderr))
+
+
+def _verdict(state: TurnState, code: int, stderr: str) -> Failure:
+    """Why a process that gave no final word failed."""
+    if state.trouble:
+        return state.trouble
+    last = stderr.splitlines()[-1] if stderr else "it gave no reason"
+    if code > 128:
+        return Failure("crashed", f"the agent was killed by signal {code - 128}")
+    if code == 0:
+        return Failure("protocol", "the agent ended without a result")
+    if state.session is None:
+        return Failure(
+            by_text(stderr) or "start_failed", f"the agent did not start (exit code {code}): {last}"
+        )
+    return Failure(by_text(stderr) or "crashed", f"the agent failed (exit code {code}): {last}")
+
+
+def _cut_short(state: TurnState, failure: Failure) -> Result:
+    return _result(state, None, failure)
+
+
+def _result(state: TurnState, code: int | None, failure: Failure | None) -> Result:
+    reason = (
+        "cancelled" if failure and failure.kind == "cancelled" else "error" if failure else state.stop_reason
+    )
+    return Result(
+        stop_reason=reason or "end_turn",
+        text=state.text,
+        usage=state.usage,
+        cost_usd=state.cost_usd,
+        exit_code=code,
+        error=failure,
+        model=state.model,
+        runtime_session=state.session,
+        refused=tuple(state.refused),
+    )
+
+
+def envelope(
+    session: str, agent: str, seq: int, *, update: AnyUpdate | None = None, result: Result | None = None
+) -> Event:
+    """An update or a result, numbered and stamped with its session."""
+    time = clock.rfc3339(clock.now())
+    return Event(v=VERSION, seq=seq, session=session, agent=agent, time=time, update=update, result=result)

@@ -1,0 +1,76 @@
+"""``remuda doctor``"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from remuda.core.errors import EXIT_FAILED, EXIT_OK
+from remuda.surfaces.cli.output import as_json, write_json
+
+if TYPE_CHECKING:
+    from remuda.operations.doctor import Diagnosis, Examination, PromptDelivery
+
+
+@click.command()
+@as_json
+def doctor(as_json: bool) -> int:
+    """Examine the installation: agents, versions, flags, prompt delivery.
+
+    Exit code 1 when something is wrong. A missing agent is not wrong, unless it is the active one.
+    """
+    from remuda.operations.doctor import doctor as operation
+    from remuda.operations.world import open_world
+
+    diagnosis = asyncio.run(operation(open_world()))
+    if as_json:
+        write_json(diagnosis)
+    else:
+        _show(diagnosis)
+    return EXIT_OK if diagnosis.ok else EXIT_FAILED
+
+
+def _show(diagnosis: Diagnosis) -> None:
+    click.echo(f"remuda {diagnosis.remuda_version}")
+    click.echo(f"active agent: {diagnosis.active_agent} (from {diagnosis.active_source})\n")
+    click.echo("Runtimes")
+    for examination in diagnosis.runtimes:
+        _show_runtime(examination)
+    click.echo("")
+    _show_delivery(diagnosis.prompt_delivery)
+    click.echo("")
+    for problem in diagnosis.problems:
+        click.echo(f"✗ {problem}")
+    count = len(diagnosis.problems) + sum(len(runtime.problems) for runtime in diagnosis.runtimes)
+    click.echo("All checks passed." if diagnosis.ok else f"{count} problem(s) found.")
+
+
+def _show_runtime(runtime: Examination) -> None:
+    if not runtime.installed:
+        click.echo(f"  - {runtime.name}: not installed")
+        return
+    sign = "✗" if runtime.problems else "✓"
+    click.echo(f"  {sign} {runtime.name} {runtime.version or '(unknown version)'} at {runtime.path}")
+    for mode, standing in runtime.channels.items():
+        click.echo(f"      {mode}: {standing}")
+    click.echo(f"      hooks: {runtime.hooks}; connection: {runtime.connection}")
+    for problem in runtime.problems:
+        click.echo(f"      problem: {problem}")
+    for warning in runtime.warnings:
+        click.echo(f"      warning: {warning}")
+
+
+def _show_delivery(report: PromptDelivery) -> None:
+    click.echo("Prompt delivery")
+    click.echo(f"  requested: {report.requested}")
+    click.echo(f"  auto threshold: {report.auto_threshold} bytes")
+    for runtime in report.runtimes:
+        click.echo(f"  {runtime.name}")
+        click.echo(f"    capabilities: {', '.join(runtime.capabilities)}")
+        for note in runtime.notes:
+            click.echo(f"    note: {note}")
+        click.echo(f"    effective for long prompt: {runtime.effective}")
+        for warning in runtime.warnings:
+            click.echo(f"    warning: {warning}")

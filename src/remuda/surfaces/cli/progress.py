@@ -1,0 +1,140 @@
+"""Shows a running turn: readable lines for people, JSON lines for programs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+import msgspec
+
+from remuda.core.events import Event, MessageChunk, Result, ThoughtChunk, ToolCall, ToolCallUpdate, Usage
+
+_DIM, _BOLD, _RED, _PLAIN = "\033[2m", "\033[1m", "\033[31m", "\033[0m"
+
+
+class JsonLines:
+    """Every event as one line of JSON on standard output."""
+
+    def __init__(self) -> None:
+        self._encoder = msgspec.json.Encoder()
+
+    def event(self, event: Event) -> None:
+        sys.stdout.buffer.write(self._encoder.encode(event) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+class Progress:
+    """Thoughts, tool calls and the closing summary go to ``talk``; the answer goes to standard output."""
+
+    def __init__(self, talk: TextIO) -> None:
+        import os
+
+        self._talk = talk
+        self._colour = talk.isatty() and not os.environ.get("NO_COLOR")
+        self._live = talk.isatty() and sys.stdout.isatty()
+        self._open: str | None = None
+
+    def _paint(self, style: str, text: str) -> str:
+        return f"{style}{text}{_PLAIN}" if self._colour else text
+
+    def _say(self, text: str) -> None:
+        self._close()
+        self._talk.write(f"{text}\n")
+        self._talk.flush()
+
+    def _close(self) -> None:
+        """End the line that chunks were written on."""
+        if self._open is not None:
+            self._talk.write(f"{_PLAIN if self._colour and self._open == 'thought' else ''}\n")
+            self._open = None
+
+    def event(self, event: Event) -> None:
+        match event.update:
+            case MessageChunk(content=content):
+                self._chunk(content.text)
+            case ThoughtChunk(content=content):
+                self._thought(content.text)
+            case ToolCall() as call:
+                self._say(self._paint(_BOLD, f"→ {call.title}") + f" {_input(call)}")
+            case ToolCallUpdate(status=status, content=content) if status in ("completed", "failed"):
+                text = _short(content[0].content.text) if content else ""
+                self._say(f"  {'✓' if status == 'completed' else '✗'} {self._paint(_DIM, text)}")
+        if event.result is not None:
+            self._result(event, event.result)
+
+    def _chunk(self, text: str) -> None:
+        """Stream the answer as it grows, if somebody watches."""
+        if self._live:
+            if self._open != "message":
+                self._close()
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            self._open = None if text.endswith("\n") else "message"
+
+    def _thought(self, text: str) -> None:
+        """Chunks of a thought follow each other on one line."""
+        if self._open != "thought":
+            self._close()
+            self._talk.write(f"{_DIM if self._colour else ''}· ")
+            self._open = "thought"
+        self._talk.write(_printable(text))
+        self._talk.flush()
+
+    def _result(self, event: Event, result: Result) -> None:
+        if not self._live and result.text:
+            sys.stdout.write(result.text.rstrip("\n") + "\n")
+            sys.stdout.flush()
+        if result.error is not None:
+            self._say(
+                self._paint(_RED, f"✗ {event.agent} failed ({result.error.kind})")
+                + f": {result.error.message}"
+            )
+        if result.refused:
+            self._say(
+                f"! {len(result.refused)} tool call(s) refused: {', '.join(result.refused)}. "
+                "Allow more with --capability builder or --permission bypass."
+            )
+        if result.error is None or result.usage is not None:
+            self._say(self._paint(_DIM, _summary(event, result)))
+
+
+def _summary(event: Event, result: Result) -> str:
+    parts = [event.agent]
+    if result.model:
+        parts.append(result.model)
+    if result.usage is not None:
+        parts.append(_tokens(result.usage))
+    if result.cost_usd is not None:
+        parts.append(f"${result.cost_usd:.4f}")
+    return f"— {' · '.join(parts)} · session {event.session}"
+
+
+def _tokens(usage: Usage) -> str:
+    cached = f" (+{usage.cached_read_tokens} cached)" if usage.cached_read_tokens else ""
+    return f"{usage.input_tokens} tokens in{cached}, {usage.output_tokens} out"
+
+
+def _input(call: ToolCall) -> str:
+    """The telling part of a tool's input: its command or path, else the JSON."""
+    if call.raw_input is None:
+        return ""
+    try:
+        fields = msgspec.json.decode(call.raw_input, type=dict[str, object])
+    except msgspec.MsgspecError:
+        return ""
+    telling = next(
+        (fields[key] for key in ("command", "file_path", "path", "pattern", "url") if key in fields), None
+    )
+    text = telling if isinstance(telling, str) else bytes(call.raw_input).decode("utf-8", "replace")
+    return "" if text == call.title else _short(text)
+
+
+def _short(text: str, limit: int = 160) -> str:
+    """One line, no control characters, at most ``limit`` long."""
+    line = " ".join(_printable(text).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _printable(text: str) -> str:
+    """Text that cannot steer the terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)
