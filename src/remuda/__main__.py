@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command line and exit with its code."""
     if sys.argv[1:] == ["--version"]:
-        from remuda.core.version import __version__
+        from remuda import __version__
 
         sys.stdout.write(f"remuda {__version__}\n")
         return

@@ -5,15 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
+from remuda.core.ids import ulid
+
 PRIVATE = 0o600
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def private_folder(path: Path) -> Path:
     """Create a folder (and its parents) that only its owner may enter."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def write_new(path: Path, data: bytes, mode: int = PRIVATE) -> Path:
+    """Create a file that was not there, with this mode whatever the umask, and make it durable."""
+    with os.fdopen(os.open(path, _CREATE, PRIVATE), "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fchmod(stream.fileno(), mode)
+        os.fsync(stream.fileno())
     return path
 
 
@@ -27,16 +39,12 @@ def write_atomic(path: Path, data: bytes, mode: int | None = None) -> None:
     private_folder(target.parent)
     with contextlib.suppress(FileNotFoundError):
         mode = mode if mode is not None else stat.S_IMODE(target.stat().st_mode)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    beside = target.with_name(f".{target.name}.{ulid()}")
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fchmod(stream.fileno(), PRIVATE if mode is None else mode)
-            os.fsync(stream.fileno())
-        Path(name).replace(target)
+        write_new(beside, data, PRIVATE if mode is None else mode)
+        beside.replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from remuda.core.children import Command, ask
 from remuda.core.config import Config
 from remuda.core.environment import BASE, allowed
 from remuda.core.files import write_atomic
@@ -59,6 +58,8 @@ async def version(
     known = _read_cache(cache)
     if key in known:
         return known[key]
+    from remuda.core.children import Command, ask
+
     command = Command(
         argv=(*installation.program, *runtime.version_arguments),
         env=probe_environment(runtime, environ),

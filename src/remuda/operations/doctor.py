@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from remuda import __version__
 from remuda.core import evidence, log
 from remuda.core.children import Command, ask
-from remuda.core.version import __version__
 from remuda.dispatch import installation
 from remuda.operations.agents import which
 from remuda.operations.world import World

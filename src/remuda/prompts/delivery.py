@@ -12,7 +12,7 @@ import msgspec
 
 from remuda.core.children import Command
 from remuda.core.errors import UsageError
-from remuda.core.files import PRIVATE, private_folder
+from remuda.core.files import private_folder, write_new
 from remuda.core.ids import ulid
 from remuda.runtimes.base import PROMPT, PROMPT_FILE, Channel, Invocation, Runtime, ScratchFile
 
@@ -61,14 +61,6 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def write_private(path: Path, data: bytes) -> Path:
-    """Create a new file that only its owner may read."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE)
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(data)
-    return path
-
-
 def payload(runtime: Runtime, invocation: Invocation, prompt: str) -> str:
     """The text that goes through the channel: preamble and prompt, with its traps disarmed."""
     return runtime.disarm(f"{invocation.preamble}\n\n{prompt}" if invocation.preamble else prompt)
@@ -80,9 +72,9 @@ def deliver(
     """The command with the prompt on its way. ``scratch`` must outlive the child: it may hold the prompt."""
     places = {PROMPT: text}
     if channel.mode == "tempfile":
-        places[PROMPT_FILE] = str(write_private(scratch / _PROMPT_NAME, text.encode()))
+        places[PROMPT_FILE] = str(write_new(scratch / _PROMPT_NAME, text.encode()))
     for file in files:
-        write_private(scratch / file.name, file.content.encode())
+        write_new(scratch / file.name, file.content.encode())
     return msgspec.structs.replace(
         command,
         argv=(*command.argv, *_filled(channel.arguments, places)),

@@ -5,7 +5,7 @@ A runtime builds argv lists and reads output lines; it starts nothing and writes
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, Protocol
@@ -125,9 +125,13 @@ Locate = Callable[[str, Mapping[str, str]], tuple[str, ...] | None]
 
 
 def on_path(binary: str, environ: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Find a program on the PATH of an environment (or at an absolute path)."""
-    found = shutil.which(binary, path=environ.get("PATH", ""))
-    return (found,) if found else None
+    """Find a program on the PATH of an environment; its relative folders are passed over, for safety."""
+    places = environ.get("PATH", "").split(os.pathsep)
+    candidates = (
+        [Path(binary)] if "/" in binary else [Path(place, binary) for place in places if place[:1] == "/"]
+    )
+    found = next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
+    return (str(found),) if found else None
 
 
 def nothing_wrong(_environ: Mapping[str, str]) -> list[str]:

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from remuda import __version__
 from remuda.core.errors import ConfigError, RemudaError
 from remuda.core.ids import ulid
-from remuda.core.version import __version__
 from remuda.rehearsal.agent import lines, repl
 from remuda.rehearsal.agent.hooks import Hooks, Identity
 from remuda.rehearsal.agent.loop import Agent, Setup

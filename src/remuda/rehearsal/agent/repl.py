@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from remuda.core.version import __version__
+from remuda import __version__
 from remuda.rehearsal.agent.loop import Agent
 from remuda.rehearsal.agent.process import Interrupted
 

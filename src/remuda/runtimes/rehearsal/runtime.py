@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from remuda.core.version import __version__
+from remuda import __version__
 from remuda.runtimes.base import PROMPT, PROMPT_FILE, Channel, Feature, Invocation, Runtime, ScratchFile, Turn
 from remuda.runtimes.rehearsal.stream import parser
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import click
 
+from remuda import __version__
 from remuda.core.errors import EXIT_INTERRUPTED, RemudaError
-from remuda.core.version import __version__
 
 HELP = """Run any AI coding agent, safely, from one place.
 
