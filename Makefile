@@ -19,6 +19,7 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) …"
 	@$(PIP) install --requirement requirements/run.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PIP) uninstall --yes setuptools 2>/dev/null  # its start-up hook would slow every command
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.run

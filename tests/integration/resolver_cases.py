@@ -2,153 +2,46 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 
-NAMES = ("amplifier", "claude", "codex", "copilot", "rehearsal")
-PLACE = ".claude/runtime/launcher_context.json"
-DAY = 86400
+from tests.integration.resolver_places import PLACES
+from tests.integration.resolver_site import DAY, Case, Site, stamp
 
 
-@dataclass
-class Site:
-    """A machine in a folder: a home, a repository to stand in, programs to be found, an environment."""
-
-    root: Path
-    cwd: Path = field(init=False)
-    environ: dict[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.cwd = self.repo = self.root / "work" / "repo"
-        self.home = self.root / "home"
-        self.bin = self.root / "bin"
-        (self.repo / ".git").mkdir(parents=True)
-        self.home.mkdir()
-        self.bin.mkdir()
-        self.environ = {"HOME": str(self.home), "PATH": str(self.bin)}
-
-    def context(
-        self, content: bytes | str | dict[str, object], folder: Path | None = None, age: float = 0
-    ) -> Path:
-        """A launcher context file; a dictionary becomes JSON."""
-        path = (folder or self.repo) / PLACE
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, dict):
-            content = json.dumps(content)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.utime(path, (time.time() - age,) * 2)
-        return path
-
-    def started(self, age: float, **more: object) -> dict[str, object]:
-        """A context for claude that says it began that many seconds ago."""
-        return {"launcher": "claude", "started_at": stamp(age), **more}
-
-    def sticky(self, content: bytes, folder: Path | None = None) -> Path:
-        """The file that ``remuda use`` writes."""
-        path = (folder or self.home / ".config/remuda") / "active_agent"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        return path
-
-    def config(self, text: str, folder: Path | None = None) -> Path:
-        """A configuration file."""
-        path = (folder or self.home / ".config/remuda") / "config.toml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
-        return path
-
-    def install(self, *programs: str) -> None:
-        """Programs on PATH."""
-        for program in programs:
-            (self.bin / program).write_text("#!/bin/sh\n")
-            (self.bin / program).chmod(0o755)
-
-    def go(self, folder: Path) -> Path:
-        """Stand in a folder."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self.cwd = folder
-        return folder
-
-    def git(self, *arguments: str, cwd: Path | None = None) -> None:
-        """Run the real git, without anybody's configuration."""
-        environ = {"PATH": os.environ["PATH"], "HOME": str(self.home), "GIT_CONFIG_NOSYSTEM": "1"}
-        identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
-        subprocess.run(
-            ["git", *identity, *arguments],
-            cwd=cwd or self.repo,
-            env=environ,
-            check=True,
-            capture_output=True,
-        )
-
-    def worktree(self, *options: str) -> Path:
-        """A real repository with a real linked worktree, in which we stand."""
-        (self.repo / ".git").rmdir()
-        self.git("init")
-        self.git("commit", "--allow-empty", "-m", "first")
-        self.git(*options, "worktree", "add", str(self.root / "linked"))
-        return self.go(self.root / "linked")
-
-
-@dataclass(frozen=True)
-class Case:
-    """A situation and its answer."""
-
-    id: str
-    agent: str
-    source: str
-    build: Callable[[Site], object]
-
-
-def stamp(age: float, suffix: str = "Z", shift: float = 0) -> str:
-    """An RFC 3339 timestamp for so many seconds ago, as a clock that is ``shift`` seconds ahead shows it."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - age + shift)) + suffix
-
-
-def env(id: str, agent: str, source: str, **variables: str) -> Case:
+def env(label: str, agent: str, source: str, **variables: str) -> Case:
     """Only environment variables; sticky says codex, so that falling through shows."""
 
     def build(site: Site) -> None:
         site.environ |= variables
         site.sticky(b"codex\n")
 
-    return Case(f"env-{id}", agent, source, build)
+    return Case(f"env-{label}", agent, source, build)
 
 
-def remuda(id: str, value: str, agent: str | None = None) -> Case:
+def remuda(label: str, value: str, agent: str | None = None) -> Case:
     """A value of REMUDA_AGENT_BINARY: this agent, or refused."""
     source = "REMUDA_AGENT_BINARY" if agent else "sticky"
-    return env(id, agent or "codex", source, REMUDA_AGENT_BINARY=value)
+    return env(label, agent or "codex", source, REMUDA_AGENT_BINARY=value)
 
 
-def reads(id: str, content: bytes | str | dict[str, object]) -> Case:
+def reads(label: str, content: bytes | str | dict[str, object]) -> Case:
     """A context file that says claude and can be used."""
-    return Case(f"context-{id}", "claude", "launcher_context", lambda site: site.context(content))
+    return Case(f"context-{label}", "claude", "launcher_context", lambda site: site.context(content))
 
 
-def skips(id: str, content: bytes | str | dict[str, object]) -> Case:
+def skips(label: str, content: bytes | str | dict[str, object]) -> Case:
     """A context file that must be passed over, although claude stands in it; the default answers."""
-    return Case(f"context-{id}", "copilot", "default", lambda site: site.context(content))
+    return Case(f"context-{label}", "copilot", "default", lambda site: site.context(content))
 
 
-def started(id: str, fresh: bool, make: Callable[[], object], age: float = 0) -> Case:
+def started(label: str, fresh: bool, make: Callable[[], object], age: float = 0) -> Case:
     """A context file with a certain start time and age."""
 
     def build(site: Site) -> None:
         site.context({"launcher": "claude", "started_at": make()}, age=age)
 
     answer = ("claude", "launcher_context") if fresh else ("copilot", "default")
-    return Case(f"age-{id}", *answer, build)
-
-
-def place(agent: str, source: str) -> Callable[[Callable[[Site], object]], Case]:
-    """Make a case of a function that builds its situation."""
-    return lambda build: Case(build.__name__.replace("_", "-"), agent, source, build)
+    return Case(f"age-{label}", *answer, build)
 
 
 def padded(size: int) -> str:
@@ -205,7 +98,7 @@ ENVIRONMENT = [
     remuda("100-kilobytes", "claude" * 17000),
     remuda("cyrillic-look-alike", "сlaude"),
     remuda("full-width", "ｃｌａｕｄｅ"),
-    remuda("kelvin-sign", "re\u212aearsal"),
+    remuda("dotless-i", "cop\u0131lot"),
     remuda("long-s", "rehear\u017fal"),
     remuda("combining-mark", "claude\u0301"),
     remuda("zero-width-space", "claude\u200b"),
@@ -258,12 +151,9 @@ DOCUMENTS = [
     reads("duplicate-key-inside", '{"x":{"a":1,"a":2,"launcher":5},"launcher":"claude"}'),
     reads("launcher-inside-too", '{"x":{"launcher":"codex"},"launcher":"claude","y":[{"launcher":1}]}'),
     reads("key-in-other-case", '{"launcher":"claude","Launcher":"codex"}'),
-    reads(
-        "percent-key-is-no-escape",
-        '{"%61":1,"a":2,"%":3,"\\u0025":"%","launcher":"claude"}'.replace('"%":3,', ""),
-    ),
+    reads("percent-is-no-escape", '{"%C3%A9":1,"é":2,"%":3,"%25":4,"launcher":"claude"}'),
     reads("65536-bytes", padded(65536)),
-    reads("65536-bytes-of-keys", '{"launcher":"claude"' + "".join(f',"{n:05}":1' for n in range(6550)) + "}"),
+    reads("6551-keys", '{"launcher":"claude"' + "".join(f',"{n:05}":1' for n in range(6550)) + "}"),
     reads("nested-64", nested(64)),
     reads("brackets-in-strings", '{"x":"' + "[{" * 100 + '\\"[[","launcher":"claude"}'),
     skips("65537-bytes", padded(65537)),
@@ -277,6 +167,8 @@ DOCUMENTS = [
     skips("utf16", '{"launcher":"claude"}'.encode("utf-16")),
     skips("bad-utf8", b'{"launcher":"claude","x":"\xff"}'),
     skips("overlong-utf8", b'{"launcher":"claude","x":"\xc0\xaf"}'),
+    skips("overlong-utf8-3", b'{"launcher":"claude","x":"\xe0\x80\xaf"}'),
+    skips("overlong-utf8-4", b'{"launcher":"claude","x":"\xf0\x80\x80\xaf"}'),
     skips("utf8-surrogate", b'{"launcher":"claude","x":"\xed\xa0\x80"}'),
     skips("utf8-beyond-unicode", b'{"launcher":"claude","x":"\xf4\x90\x80\x80"}'),
     skips("cut-utf8", b'{"launcher":"claude","x":"\xe2\x82"}'),
@@ -392,280 +284,14 @@ AGES = [
 ]
 
 
-@place("codex", "launcher_context")
-def nearest_context_wins(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    site.context({"launcher": "codex"}, site.go(site.repo / "a"))
-
-
-@place("claude", "launcher_context")
-def found_from_below(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    site.go(site.repo / "a/b/c")
-
-
-@place("claude", "launcher_context")
-def bad_file_sends_us_to_the_parent(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    site.context("nonsense", site.go(site.repo / "a"))
-
-
-@place("claude", "launcher_context")
-def stale_file_sends_us_to_the_parent(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    site.context({"launcher": "codex"}, site.go(site.repo / "a"), age=2 * DAY)
-
-
-@place("copilot", "default")
-def repository_root_is_the_limit(site: Site) -> None:
-    site.context({"launcher": "claude"}, site.repo.parent)
-    site.go(site.repo / "a")
-
-
-@place("copilot", "default")
-def nested_repository_does_not_see_the_outer_one(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    (site.go(site.repo / "inner") / ".git").mkdir()
-
-
-@place("copilot", "default")
-def submodule_does_not_see_the_outer_one(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    (site.repo / ".git/modules/sub").mkdir(parents=True)
-    (site.go(site.repo / "sub") / ".git").write_text("gitdir: ../.git/modules/sub\n")
-
-
-@place("claude", "launcher_context")
-def outside_any_repository(site: Site) -> None:
-    site.context({"launcher": "claude"}, site.root)
-    site.go(site.root / "plain/folder")
-
-
-@place("claude", "launcher_context")
-def folder_32_is_looked_at(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    site.go(site.repo.joinpath(*["d"] * 31))
-
-
-@place("copilot", "default")
-def folder_33_is_not(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    site.go(site.repo.joinpath(*["d"] * 32))
-
-
-@place("claude", "launcher_context")
-def the_physical_folder_counts(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    site.context({"launcher": "codex"}, site.root)
-    (site.repo / "a").mkdir()
-    (site.root / "link").symlink_to(site.repo / "a")
-    site.cwd = site.root / "link"
-
-
-@place("claude", "launcher_context")
-def worktree_sees_the_main_checkout(site: Site) -> None:
-    site.go(site.worktree() / "deep/down")
-    site.context({"launcher": "claude"})
-
-
-@place("codex", "launcher_context")
-def worktree_prefers_its_own(site: Site) -> None:
-    site.context({"launcher": "codex"}, site.worktree())
-    site.context({"launcher": "claude"})
-
-
-@place("claude", "launcher_context")
-def worktree_with_a_stale_file(site: Site) -> None:
-    site.context({"launcher": "codex"}, site.worktree(), age=2 * DAY)
-    site.context({"launcher": "claude"})
-
-
-@place("copilot", "default")
-def worktree_does_not_see_above_the_main_checkout(site: Site) -> None:
-    site.worktree()
-    site.context({"launcher": "claude"}, site.repo.parent)
-
-
-@place("claude", "launcher_context")
-def worktree_inside_its_main_checkout(site: Site) -> None:
-    site.worktree()
-    site.git("worktree", "add", "-b", "inner", "trees/inner")
-    site.go(site.repo / "trees/inner")
-    site.context({"launcher": "claude"})
-    site.context({"launcher": "codex"}, site.repo / "trees")
-
-
-@place("claude", "launcher_context")
-def worktree_with_relative_links(site: Site) -> None:
-    tree = site.worktree()
-    (tree / ".git").write_text(f"gitdir: {os.path.relpath(site.repo / '.git/worktrees/linked', tree)}\n")
-    site.context({"launcher": "claude"})
-
-
-@place("copilot", "default")
-def worktree_of_a_bare_repository(site: Site) -> None:
-    site.worktree()
-    site.git("clone", "--bare", str(site.repo), str(site.root / "store/bare.git"))
-    site.git("worktree", "add", str(site.root / "free"), cwd=site.root / "store/bare.git")
-    site.go(site.root / "free")
-    site.context({"launcher": "claude"}, site.root / "store")
-
-
-@place("copilot", "default")
-def worktree_link_to_nowhere(site: Site) -> None:
-    (site.repo / ".git").rmdir()
-    (site.repo / ".git").write_text("gitdir: /nonexistent/.git/worktrees/x\n")
-
-
-@place("copilot", "default")
-def git_file_with_garbage(site: Site) -> None:
-    site.context({"launcher": "claude"}, site.repo.parent)
-    (site.repo / ".git").rmdir()
-    (site.repo / ".git").write_bytes(b"\x00\xffgarbage")
-
-
-@place("copilot", "default")
-def git_file_with_a_nul(site: Site) -> None:
-    tree = site.worktree()
-    site.context({"launcher": "claude"})
-    (tree / ".git").write_bytes((tree / ".git").read_bytes().rstrip() + b"\x00\n")
-
-
-@place("copilot", "default")
-def claude_folder_linked_elsewhere(site: Site) -> None:
-    site.context({"launcher": "claude"}, site.root / "elsewhere")
-    (site.repo / ".claude").symlink_to(site.root / "elsewhere/.claude")
-
-
-@place("copilot", "default")
-def runtime_folder_linked_elsewhere(site: Site) -> None:
-    site.context({"launcher": "claude"}, site.root / "elsewhere")
-    (site.repo / ".claude").mkdir()
-    (site.repo / ".claude/runtime").symlink_to("../../../elsewhere/.claude/runtime")
-
-
-@place("copilot", "default")
-def file_linked_elsewhere(site: Site) -> None:
-    outside = site.context({"launcher": "claude"}, site.root / "elsewhere")
-    (site.repo / ".claude/runtime").mkdir(parents=True)
-    (site.repo / PLACE).symlink_to(outside)
-
-
-@place("copilot", "default")
-def file_linked_to_a_sibling_with_the_same_prefix(site: Site) -> None:
-    outside = site.context({"launcher": "claude"}, site.root / "work/repo2")
-    (site.repo / ".claude/runtime").mkdir(parents=True)
-    (site.repo / PLACE).symlink_to(outside)
-
-
-@place("copilot", "default")
-def file_linked_out_by_two_hops(site: Site) -> None:
-    outside = site.context({"launcher": "claude"}, site.root / "elsewhere")
-    (site.repo / ".claude/runtime").mkdir(parents=True)
-    (site.repo / "hop -> hop").symlink_to(outside)
-    (site.repo / PLACE).symlink_to("../../hop -> hop")
-
-
-@place("claude", "launcher_context")
-def file_linked_inside(site: Site) -> None:
-    inside = site.context({"launcher": "claude"}, site.repo / "kept here")
-    (site.repo / ".claude/runtime").mkdir(parents=True)
-    (site.repo / "hop -> hop").symlink_to(inside)
-    (site.repo / PLACE).symlink_to("../../hop -> hop")
-
-
-@place("claude", "launcher_context")
-def claude_folder_linked_inside(site: Site) -> None:
-    site.context({"launcher": "claude"}, site.repo / "settings")
-    (site.repo / ".claude").symlink_to("settings/.claude")
-
-
-@place("claude", "launcher_context")
-def link_out_sends_us_to_the_parent(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    inner = site.go(site.repo / "a")
-    site.context({"launcher": "codex"}, site.root / "elsewhere")
-    (inner / ".claude").symlink_to(site.root / "elsewhere/.claude")
-
-
-@place("copilot", "default")
-def dangling_link(site: Site) -> None:
-    (site.repo / ".claude/runtime").mkdir(parents=True)
-    (site.repo / PLACE).symlink_to("nothing")
-
-
-@place("copilot", "default")
-def circular_link(site: Site) -> None:
-    (site.repo / ".claude/runtime").mkdir(parents=True)
-    (site.repo / PLACE).symlink_to("launcher_context.json")
-
-
-@place("copilot", "default")
-def folder_in_place_of_the_file(site: Site) -> None:
-    (site.repo / PLACE).mkdir(parents=True)
-
-
-@place("copilot", "default")
-def pipe_in_place_of_the_file(site: Site) -> None:
-    (site.repo / ".claude/runtime").mkdir(parents=True)
-    os.mkfifo(site.repo / PLACE)
-
-
-@place("copilot", "default")
-def device_in_place_of_the_file(site: Site) -> None:
-    (site.repo / ".claude/runtime").mkdir(parents=True)
-    (site.repo / PLACE).symlink_to("/dev/zero")
-
-
-@place("copilot", "default")
-def file_in_place_of_the_claude_folder(site: Site) -> None:
-    (site.repo / ".claude").write_text('{"launcher":"claude"}')
-
-
-@place(*(("claude", "launcher_context") if os.geteuid() == 0 else ("copilot", "default")))
-def unreadable_file(site: Site) -> None:
-    site.context({"launcher": "claude"}).chmod(0)
-
-
-@place("claude", "launcher_context")
-def odd_folder_names(site: Site) -> None:
-    odd = site.go(site.repo / "-a b" / "$x*[z]" / "'q\"\\" / "line\n")
-    site.context({"launcher": "claude"}, odd)
-    site.go(odd / "\udcff")
-
-
-@place("claude", "REMUDA_AGENT_BINARY")
-def environment_before_context(site: Site) -> None:
-    site.context({"launcher": "codex"})
-    site.environ["REMUDA_AGENT_BINARY"] = "claude"
-
-
-@place("claude", "launcher_context")
-def context_before_sticky(site: Site) -> None:
-    site.context({"launcher": "claude"})
-    site.sticky(b"codex\n")
-
-
-@place("codex", "sticky")
-def sticky_before_config(site: Site) -> None:
-    site.sticky(b"codex\n")
-    site.config('agent = "claude"\n')
-
-
-@place("codex", "config")
-def config_before_sole(site: Site) -> None:
-    site.config('agent = "codex"\n')
-    site.install("claude")
-
-
-def sticky(id: str, content: bytes, agent: str | None = None) -> Case:
+def sticky(label: str, content: bytes, agent: str | None = None) -> Case:
     """A sticky file; when it is refused, the configuration says codex."""
 
     def build(site: Site) -> None:
         site.sticky(content)
         site.config('agent = "codex"\n')
 
-    return Case(f"sticky-{id}", agent or "codex", "sticky" if agent else "config", build)
+    return Case(f"sticky-{label}", agent or "codex", "sticky" if agent else "config", build)
 
 
 STICKY = [
@@ -690,33 +316,14 @@ STICKY = [
 ]
 
 
-@place("codex", "config")
-def folder_in_place_of_the_sticky_file(site: Site) -> None:
-    site.config('agent = "codex"\n')
-    (site.home / ".config/remuda/active_agent").mkdir()
-
-
-@place("codex", "config")
-def pipe_in_place_of_the_sticky_file(site: Site) -> None:
-    site.config('agent = "codex"\n')
-    os.mkfifo(site.home / ".config/remuda/active_agent")
-
-
-@place("claude", "sticky")
-def sticky_file_linked_elsewhere(site: Site) -> None:
-    kept = site.sticky(b"claude\n", site.root / "dotfiles")
-    (site.home / ".config/remuda").mkdir(parents=True)
-    (site.home / ".config/remuda/active_agent").symlink_to(kept)
-
-
-def config(id: str, text: str, agent: str | None = None) -> Case:
+def config(label: str, text: str, agent: str | None = None) -> Case:
     """A configuration file; when it names no agent, the only one installed is codex."""
 
     def build(site: Site) -> None:
         site.config(text)
         site.install("codex")
 
-    return Case(f"config-{id}", agent or "codex", "config" if agent else "sole", build)
+    return Case(f"config-{label}", agent or "codex", "config" if agent else "sole", build)
 
 
 CONFIG = [
@@ -741,73 +348,9 @@ CONFIG = [
 ]
 
 
-@place("claude", "config")
-def project_config_before_the_users(site: Site) -> None:
-    site.config('agent = "codex"\n')
-    site.config('agent = "claude"\n', site.repo / ".remuda")
-    site.go(site.repo / "a/b")
-
-
-@place("codex", "config")
-def project_config_without_an_agent(site: Site) -> None:
-    site.config('agent = "codex"\n')
-    site.config("[run]\ntimeout = 1.0\n", site.repo / ".remuda")
-
-
-@place("copilot", "default")
-def project_config_with_an_invalid_agent(site: Site) -> None:
-    site.config('agent = "codex"\n')
-    site.config('agent = "gpt"\n', site.repo / ".remuda")
-
-
-@place("copilot", "default")
-def project_config_with_an_empty_agent(site: Site) -> None:
-    site.config('agent = "codex"\n')
-    site.config('agent = ""\n', site.repo / ".remuda")
-
-
-@place("claude", "sticky")
-def remuda_home(site: Site) -> None:
-    site.environ |= {"REMUDA_HOME": str(site.root / "all"), "XDG_CONFIG_HOME": str(site.root / "xdg")}
-    site.sticky(b"claude\n", site.root / "all/config")
-    site.sticky(b"codex\n")
-
-
-@place("claude", "sticky")
-def remuda_home_with_a_tilde(site: Site) -> None:
-    site.environ["REMUDA_HOME"] = "~/all of it"
-    site.sticky(b"claude\n", site.home / "all of it/config")
-
-
-@place("claude", "sticky")
-def remuda_home_that_is_relative(site: Site) -> None:
-    site.environ["REMUDA_HOME"] = "-own"
-    site.sticky(b"claude\n", site.repo / "-own/config")
-
-
-@place("claude", "sticky")
-def empty_remuda_home(site: Site) -> None:
-    site.environ["REMUDA_HOME"] = ""
-    site.sticky(b"claude\n")
-
-
-@place("claude", "sticky")
-def xdg_config_home(site: Site) -> None:
-    site.environ["XDG_CONFIG_HOME"] = str(site.root / "xdg")
-    site.sticky(b"claude\n", site.root / "xdg/remuda")
-    site.sticky(b"codex\n")
-
-
-@place("claude", "sticky")
-def relative_xdg_config_home(site: Site) -> None:
-    site.environ["XDG_CONFIG_HOME"] = "xdg"
-    site.sticky(b"codex\n", site.repo / "xdg/remuda")
-    site.sticky(b"claude\n")
-
-
-def installed(id: str, agent: str, source: str, *programs: str) -> Case:
+def installed(label: str, agent: str, source: str, *programs: str) -> Case:
     """Nothing but programs on PATH."""
-    return Case(f"installed-{id}", agent, source, lambda site: site.install(*programs))
+    return Case(f"installed-{label}", agent, source, lambda site: site.install(*programs))
 
 
 INSTALLED = [
@@ -821,33 +364,4 @@ INSTALLED = [
 ]
 
 
-@place("codex", "sole")
-def installed_but_not_executable(site: Site) -> None:
-    site.install("claude", "codex")
-    (site.bin / "claude").chmod(0o644)
-
-
-@place("codex", "sole")
-def folder_with_the_name_of_a_program(site: Site) -> None:
-    site.install("codex")
-    (site.bin / "claude").mkdir()
-
-
-@place("claude", "sole")
-def installed_twice(site: Site) -> None:
-    site.install("claude")
-    second = site.root / "second bin"
-    second.mkdir()
-    (second / "claude").symlink_to(site.bin / "claude")
-    site.environ["PATH"] += f":{second}"
-
-
-CASES: list[Case] = [
-    *ENVIRONMENT,
-    *DOCUMENTS,
-    *AGES,
-    *STICKY,
-    *CONFIG,
-    *INSTALLED,
-    *(case for case in list(globals().values()) if isinstance(case, Case)),
-]
+CASES = [*ENVIRONMENT, *DOCUMENTS, *AGES, *STICKY, *CONFIG, *INSTALLED, *PLACES]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -14,12 +12,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.integration.resolver_cases import CASES
+from tests.integration.resolver_inputs import documents, variables
+from tests.integration.resolver_site import NAMES, PLACE, Case, Site
 
 from remuda.core import config
 from remuda.core.paths import folders
 from remuda.dispatch.resolve import DEFAULT, Inputs, Resolution, resolve
 from remuda.dispatch.shell_twin import shell_snippet
-from tests.integration.resolver_cases import CASES, NAMES, PLACE, Case, Site
 
 BINARIES = {name: name for name in NAMES if name != "rehearsal"}
 UTILITIES = ("awk", "date", "find", "grep", "id", "ls", "od", "tr", "wc")
@@ -152,7 +152,7 @@ class TestTheShellProgram:
         site = Site(tmp_path)
         site.context({"launcher": "claude"})
         lines = shells[name].script(
-            f"set -eu; agent=mine; IFS=x; cd {shlex.quote(str(tmp_path))}; CDPATH={shlex.quote(str(tmp_path))}\n"
+            f"set -eu; agent=mine; IFS=x; cd {tmp_path}; CDPATH={tmp_path}\n"
             'remuda_active_agent work/repo; IFS=" "; echo "$agent $CDPATH"; pwd; echo $-'
         )
         assert lines[:3] == ["claude", f"mine {tmp_path}", str(tmp_path)]
@@ -163,14 +163,14 @@ class TestTheShellProgram:
         assert shells[name].script("remuda_active_agent /nonexistent/folder") == ["copilot"]
 
     @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(values=st.lists(st.deferred(lambda: variables), min_size=10, max_size=10))
+    @given(values=st.lists(variables, min_size=10, max_size=10))
     def test_agrees_on_any_variable(self, name: str, shells: dict[str, Shell], values: list[str]) -> None:
         calls = [f"REMUDA_AGENT_BINARY={shlex.quote(value)}; remuda_active_agent /" for value in values]
         answers = shells[name].script("export REMUDA_AGENT_BINARY\n" + "\n".join(calls))
         assert answers == [agent_at(Path("/"), {"REMUDA_AGENT_BINARY": value}) for value in values]
 
     @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(contents=st.lists(st.deferred(lambda: documents), min_size=10, max_size=10))
+    @given(contents=st.lists(documents, min_size=10, max_size=10))
     def test_agrees_on_any_file(self, name: str, shells: dict[str, Shell], contents: list[bytes]) -> None:
         with tempfile.TemporaryDirectory() as root:
             sites = [Path(root, str(number)) for number in range(len(contents))]
@@ -187,53 +187,3 @@ def agent_at(folder: Path, environ: dict[str, str]) -> str:
     sticky = Path("/nonexistent/active_agent")
     inputs = Inputs(cwd=folder, environ=environ, names=NAMES, installed=list, sticky=sticky)
     return resolve(inputs, warn=quiet).agent
-
-
-any_name = st.one_of(st.sampled_from(NAMES), st.text(max_size=8))
-variables = st.one_of(
-    st.builds(
-        "{}{}{}".format, st.text(" \t\n\x0b\u00a0", max_size=3), any_name, st.text(" \r.-", max_size=3)
-    ),
-    st.sampled_from(NAMES).map(str.title),
-    st.text("claudeCLAUDE \u212a\u0131", max_size=9),
-).filter(lambda value: "\0" not in value)
-
-timestamps = st.one_of(
-    st.datetimes().map(lambda moment: moment.isoformat(timespec="seconds") + "Z"),
-    st.from_regex(
-        r"2[01][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](Z|[+-][0-2][0-9]:[0-6]0)"
-    ),
-    st.text(max_size=5),
-)
-scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), any_name)
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(any_name, inner, max_size=3)
-)
-launchers = st.sampled_from(("claude", "codex", " Claude ", "amplifier")) | values
-objects = st.builds(
-    lambda launcher, rest, more: {**rest, "launcher": launcher, **more},
-    launchers,
-    st.dictionaries(st.text(max_size=3), values, max_size=2),
-    st.dictionaries(st.just("started_at"), timestamps, max_size=1),
-)
-texts = st.builds(
-    lambda document, plain, indent: json.dumps(document, ensure_ascii=not plain, indent=indent),
-    objects,
-    st.booleans(),
-    st.sampled_from((None, 2)),
-).map(lambda text: text.encode("utf-8", "surrogatepass"))
-
-
-@st.composite
-def damaged(draw: st.DrawFn) -> bytes:
-    """A valid document in which a few bytes were replaced, inserted or left out."""
-    content = draw(texts)
-    start = draw(st.integers(0, len(content)))
-    stop = min(len(content), start + draw(st.integers(0, 3)))
-    tokens = st.sampled_from(
-        (b'"', b"\\", b"\\u0041", b"{", b"]", b",", b"1", b"\xc3", b"\xed\xa0\x80", b' "a":0,')
-    )
-    return content[:start] + draw(st.binary(max_size=2) | tokens) + content[stop:]
-
-
-documents = st.one_of(texts, damaged(), st.binary(max_size=40))

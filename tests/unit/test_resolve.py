@@ -271,7 +271,7 @@ class TestExplanation:
         odd = repo / os.fsdecode(b"\xff")
         odd.mkdir()
         write_context(odd, {"launcher": "\ud800"})
-        resolution = resolve(inputs(odd, config_agent="\ud800"), full=True, now=NOW, warn=Warnings())
+        resolution = resolve(inputs(odd), full=True, now=NOW, warn=Warnings())
         assert json.loads(msgspec.json.encode(resolution))["agent"] == "copilot"
 
 

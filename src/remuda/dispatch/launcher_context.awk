@@ -1,9 +1,10 @@
-# Reads the bytes of a launcher context file as decimal numbers (od -t u1) and prints the launcher it names, or
-# fails and prints the reason. A strict JSON parser: the same documents pass as in launcher_context.py.
+# Reads the bytes of a launcher context file as decimal numbers (od -t u1) and prints the launcher it
+# names, or fails and prints the reason. A strict JSON parser: the same documents pass as in
+# launcher_context.py.
 #
-# Bytes that are not printable ASCII, and %, are kept and printed as %XX, so that any string is one safe line.
-# b[1..n] are the bytes, i is the place in them, now is the current time. No apostrophes: shell_twin.py puts this
-# program between single quotes.
+# Bytes that are not printable ASCII, and %, are kept and printed as %XX, so that any string is one safe
+# line. b[1..n] are the bytes, i is the place in them, now is the current time. No apostrophes:
+# shell_twin.py puts this program between single quotes.
 
 function fail(reason) { print reason; exit 1 }
 

@@ -1,19 +1,19 @@
 #!/bin/sh
 # remuda: active agent resolver
 #
-# Prints the name of the active coding agent, the same one that `remuda which` finds, with nothing but POSIX
-# utilities. Run it (sh resolve.sh [DIR]), or source it and call remuda_active_agent [DIR].
+# Prints the name of the active coding agent, the same one that `remuda which` finds, with nothing but
+# POSIX utilities. Run it (sh resolve.sh [DIR]), or source it and call remuda_active_agent [DIR].
 #
-# Known limits: config.toml is read line by line, so `agent` must be a plain string on a line of its own before
-# the first table; ~user in REMUDA_HOME is not expanded; programs are looked for on PATH only.
+# Known limits: config.toml is read line by line, so `agent` must be a plain string on a line of its own
+# before the first table; ~user in REMUDA_HOME is not expanded; programs are looked for on PATH only.
 
-# --- values, filled in by Remuda -----------------------------------------------------------------------------
+# --- values, filled in by Remuda ------------------------------------------------------------------
 _remuda_values() {
     names='@names@'
     programs='@programs@'
     default='@default@'
 }
-# --- end of values -------------------------------------------------------------------------------------------
+# --- end of values --------------------------------------------------------------------------------
 
 # The body is a subshell: the caller's variables and options stay as they are.
 remuda_active_agent() (
@@ -65,7 +65,7 @@ _remuda_name() {
     return 1
 }
 
-# --- files and folders ---------------------------------------------------------------------------------------
+# --- files and folders ----------------------------------------------------------------------------
 
 # Sets $folder to the physical path of a folder. The dot keeps a newline at the end of the path.
 _remuda_folder() {
@@ -116,7 +116,7 @@ _remuda_text() {
     text=${text%"$newline"}
 }
 
-# --- the sources, strongest first ----------------------------------------------------------------------------
+# --- the sources, strongest first -----------------------------------------------------------------
 
 _remuda_environment() {
     _remuda_name REMUDA_AGENT_BINARY "${REMUDA_AGENT_BINARY-}" ||

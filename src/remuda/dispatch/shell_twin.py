@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from importlib.resources import files
+from pathlib import Path
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _PROGRAM = re.compile(r"[A-Za-z0-9._+/-]+")
@@ -19,7 +19,7 @@ def shell_snippet(names: Collection[str], binaries: Mapping[str, str], default: 
         _require(_NAME, name)
     for program in binaries.values():
         _require(_PROGRAM, program)
-    folder = files("remuda.dispatch")
+    folder = Path(__file__).parent
     values = {
         "@names@": " ".join(names),
         "@programs@": " ".join(f"{name}={program}" for name, program in binaries.items()),
