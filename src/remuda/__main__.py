@@ -1,5 +1,6 @@
 """The command line's entry point: answers ``--version`` before anything is imported."""
 
+import os
 import sys
 
 
@@ -12,7 +13,17 @@ def main() -> None:
         return
     from remuda.surfaces.cli.main import run
 
-    sys.exit(run())
+    _leave(run())
+
+
+def _leave(code: int) -> None:
+    """Exit without tearing the interpreter down, which would take longer than many a command."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        pass
+    os._exit(code)
 
 
 if __name__ == "__main__":

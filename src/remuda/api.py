@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -42,10 +43,12 @@ class AsyncRemuda:
     def __init__(self, *, cwd: Path | str | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._world = open_world(environ, None if cwd is None else Path(cwd))
 
-    async def stream(self, prompt: str, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
+    async def stream(self, prompt: str, **options: Unpack[RunOptions]) -> AsyncGenerator[Event]:
         """Run an agent and yield its events; the last one carries the result. Closing it ends the agent."""
-        async for event in running.run(self._world, running.RunRequest(prompt=prompt, **options)):
-            yield event
+        request = running.RunRequest(prompt=prompt, **options)
+        async with aclosing(running.run(self._world, request)) as events:
+            async for event in events:
+                yield event
 
     async def run(self, prompt: str, **options: Unpack[RunOptions]) -> Result:
         """Run an agent to its end. How it ended, a failure too, is in the result."""
@@ -82,7 +85,7 @@ class Remuda:
     def __init__(self, *, cwd: Path | str | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._remuda = AsyncRemuda(cwd=cwd, environ=environ)
 
-    def stream(self, prompt: str, **options: Unpack[RunOptions]) -> Iterator[Event]:
+    def stream(self, prompt: str, **options: Unpack[RunOptions]) -> Generator[Event]:
         """Run an agent and yield its events; the last one carries the result. Closing it ends the agent."""
         return _iterate(self._remuda.stream(prompt, **options))
 
@@ -111,7 +114,7 @@ class Remuda:
         return asyncio.run(self._remuda.doctor())
 
 
-def _iterate(events: AsyncIterator[Event]) -> Iterator[Event]:
+def _iterate(events: AsyncIterator[Event]) -> Generator[Event]:
     """An asynchronous stream as a blocking one. Its loop runs in a thread, so that deadlines hold while the
     consumer is busy."""
     passed: queue.Queue[Event | BaseException | None] = queue.Queue()

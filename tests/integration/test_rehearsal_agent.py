@@ -468,6 +468,10 @@ def test_signal_during_a_tool_leaves_no_process(lab: Lab, number: signal.Signals
     assert eventually(lambda: lab.left() == [])
     lab.play(Step(text="Back."))
     assert lab.lines("--resume", "s1", "go on")[-1]["text"] == "Back."
+    entries = [json.loads(line) for line in (lab.home / "sessions" / "s1.jsonl").read_text().splitlines()]
+    call, answer = entries[1]["content"][0], entries[2]["content"]
+    assert [block["type"] for block in answer] == ["tool_result", "text"]
+    assert answer[0]["tool_use_id"] == call["id"]
 
 
 @pytest.mark.parametrize("hang", ["hook", "model"])

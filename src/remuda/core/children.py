@@ -13,8 +13,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
 
 import msgspec
 
@@ -24,21 +26,40 @@ from remuda.core.ids import ulid
 
 MAX_LINE = 64 * 1024 * 1024
 STDERR_TAIL = 16 * 1024
+LINGER = 1.0
+"""Seconds that a program's output may stay open behind it before what it left running is ended."""
+
 _CHUNK = 64 * 1024
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """A program to start: argv as a list, never a shell string, and the whole environment."""
+    """A program to start: argv as a list, never a shell string, and the whole environment.
+
+    Its stdin is given whole and closed, or stays open when we are to converse with it, or is empty.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
     stdin: bytes | None = None
+    converses: bool = False
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line that a child has said, and where."""
+
+    stream: Literal["stdout", "stderr"]
+    data: bytes
 
 
 def exit_status(returncode: int) -> int:
     """A child's exit code as a shell tells it: 128+n for signal n."""
     return 128 - returncode if returncode < 0 else returncode
+
+
+def killed_by(status: int) -> int | None:
+    """The signal that an exit status speaks of, if it does; 255 is one that programs choose themselves."""
+    return status - 128 if 128 < status < 128 + signal.NSIG else None
 
 
 class Lines:
@@ -78,7 +99,7 @@ class Lines:
 
 
 class Reaper:
-    """The process that cleans up after us if we are killed."""
+    """The process that cleans up after us, as long as we have not said that the run is over and clean."""
 
     def __init__(self, mark: str) -> None:
         self._process = subprocess.Popen(
@@ -88,6 +109,17 @@ class Reaper:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Without a release, this waits until the reaper has cleaned up."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
 
     def _say(self, word: bytes) -> None:
         stdin = self._process.stdin
@@ -102,9 +134,6 @@ class Reaper:
     def release(self) -> None:
         """The run is over and clean."""
         self._say(b"done")
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
 
 
 def marked_environment(env: Mapping[str, str], mark: str) -> dict[str, str]:
@@ -113,75 +142,127 @@ def marked_environment(env: Mapping[str, str], mark: str) -> dict[str, str]:
     return {**env, reaper.MARK: f"{outer}/{mark}" if outer else mark}
 
 
+class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
+    """Tells the program's own end from that of its output, which a process it left behind may hold open."""
+
+    def __init__(self) -> None:
+        super().__init__(limit=_CHUNK, loop=asyncio.get_running_loop())
+        self.exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.exited.set()
+
+
 class Child:
     """A running headless child: its output lines, its last words, its end."""
 
-    def __init__(self, process: asyncio.subprocess.Process, mark: str, stdin: bytes | None) -> None:
-        self._process = process
+    def __init__(
+        self, transport: asyncio.SubprocessTransport, protocol: _Protocol, mark: str, command: Command
+    ) -> None:
+        self._transport = transport
+        self._protocol = protocol
         self._mark = mark
         self._tail = bytearray()
-        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=1024)
-        self._tasks = [asyncio.create_task(self._read_stdout()), asyncio.create_task(self._read_stderr())]
-        if stdin is not None:
-            self._tasks.append(asyncio.create_task(self._write_stdin(stdin)))
+        self._lines: asyncio.Queue[Line | None] = asyncio.Queue(maxsize=1024)
+        self._stdout = asyncio.create_task(self._read_stdout())
+        self._stderr = asyncio.create_task(self._read_stderr())
+        self._tasks = [self._stdout, self._stderr, asyncio.create_task(self._close_behind())]
+        self._converses = command.converses
+        if command.stdin is not None:
+            self._tasks.append(asyncio.create_task(self._write_stdin(command.stdin)))
         self.last_activity = asyncio.get_running_loop().time()
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        pid = self._transport.get_pid()
+        assert pid is not None
+        return pid
 
     @property
     def stderr_tail(self) -> str:
         """The last of what the child said on stderr."""
         return self._tail.decode("utf-8", "replace").strip()
 
-    async def line(self) -> bytes | None:
-        """The next line of stdout, or None at its end."""
+    async def line(self) -> Line | None:
+        """The next line of output, or None at the end of stdout."""
         return await self._lines.get()
 
+    def answer(self, say: Callable[[], bytes | None]) -> None:
+        """In a conversation, send what there is to say; None ends it."""
+        stdin = self._protocol.stdin
+        if not self._converses or stdin is None:
+            return
+        words = say()
+        if words is None:
+            self._converses = False
+            stdin.close()
+        elif words:
+            stdin.write(words)
+
     async def wait(self) -> int:
-        """The exit code, once the child has ended."""
-        return await self._process.wait()
+        """The exit code, once the child has ended and its last words have been read."""
+        await self._protocol.exited.wait()
+        await asyncio.wait({self._stderr}, timeout=2 * LINGER)
+        code = self._transport.get_returncode()
+        assert code is not None
+        return code
 
     async def stop(self, grace: float = reaper.GRACE) -> None:
         """End the child and everything it started."""
-        if self._process.returncode is None:
+        if not self._protocol.exited.is_set():
             reaper.kill_group(self.pid, signal.SIGTERM)
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._process.wait(), grace)
-        reaper.kill_group(self.pid, signal.SIGKILL)
-        if reaper.marked(self._mark):
-            await asyncio.to_thread(reaper.sweep, self._mark)
-        await self._process.wait()
+                await asyncio.wait_for(self._protocol.exited.wait(), grace)
+        await self._end_group()
+        await self._protocol.exited.wait()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._transport.close()
+
+    async def _end_group(self) -> None:
+        """End the group and whatever left it with the mark in its environment."""
+        reaper.kill_group(self.pid, signal.SIGKILL)
+        if reaper.marked(self._mark):
+            await asyncio.to_thread(reaper.sweep, self._mark)
+
+    async def _close_behind(self) -> None:
+        """End what the program left running with its output open, so that the output ends."""
+        await self._protocol.exited.wait()
+        _, still_open = await asyncio.wait({self._stdout, self._stderr}, timeout=LINGER)
+        if still_open:
+            await self._end_group()
 
     def _touch(self) -> None:
         self.last_activity = asyncio.get_running_loop().time()
 
     async def _read_stdout(self) -> None:
-        stdout = self._process.stdout
+        stdout = self._protocol.stdout
         assert stdout is not None
         lines = Lines()
         while chunk := await stdout.read(_CHUNK):
             self._touch()
             for line in lines.feed(chunk):
-                await self._lines.put(line)
+                await self._lines.put(Line("stdout", line))
         for line in lines.end():
-            await self._lines.put(line)
+            await self._lines.put(Line("stdout", line))
         await self._lines.put(None)
 
     async def _read_stderr(self) -> None:
-        stderr = self._process.stderr
+        stderr = self._protocol.stderr
         assert stderr is not None
+        lines = Lines()
         while chunk := await stderr.read(_CHUNK):
             self._touch()
             self._tail += chunk
             del self._tail[:-STDERR_TAIL]
+            for line in lines.feed(chunk):
+                with contextlib.suppress(asyncio.QueueFull):
+                    self._lines.put_nowait(Line("stderr", line))
 
     async def _write_stdin(self, payload: bytes) -> None:
-        stdin = self._process.stdin
+        stdin = self._protocol.stdin
         assert stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             stdin.write(payload)
@@ -195,28 +276,31 @@ class Child:
 async def running(command: Command) -> AsyncIterator[Child]:
     """Start a headless child; leaving the block ends it and everything it started."""
     mark = ulid()
-    guardian = Reaper(mark)
-    try:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command.argv,
-                stdin=subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=command.cwd,
-                env=marked_environment(command.env, mark),
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            raise StartError(f"cannot start {command.argv[0]}: {start_reason(error)}") from None
-        guardian.watch(process.pid)
-        child = Child(process, mark, command.stdin)
+    with Reaper(mark) as guardian:
+        child = await _start(command, mark)
+        guardian.watch(child.pid)
         try:
             yield child
         finally:
             await asyncio.shield(child.stop())
-    finally:
-        guardian.release()
+            guardian.release()
+
+
+async def _start(command: Command, mark: str) -> Child:
+    try:
+        transport, protocol = await asyncio.get_running_loop().subprocess_exec(
+            _Protocol,
+            *command.argv,
+            stdin=subprocess.PIPE if command.converses or command.stdin is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=command.cwd,
+            env=marked_environment(command.env, mark),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise StartError(f"cannot start {command.argv[0]}: {start_reason(error)}") from None
+    return Child(transport, protocol, mark, command)
 
 
 def start_reason(error: OSError | ValueError) -> str:
@@ -241,7 +325,8 @@ async def ask(command: Command, timeout: float) -> Answer | None:
         try:
             async with asyncio.timeout(timeout):
                 while (line := await child.line()) is not None:
-                    lines.append(line)
+                    if line.stream == "stdout":
+                        lines.append(line.data)
                 code = await child.wait()
         except TimeoutError:
             return None

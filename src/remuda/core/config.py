@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -11,6 +13,8 @@ from remuda.core.files import write_atomic
 from remuda.core.paths import Folders
 
 PROJECT_FILE = ".remuda/config.toml"
+
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
 class EnvironmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,10 +26,10 @@ class EnvironmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 class RunConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Defaults for runs. A timeout of 0 means none."""
 
-    timeout: float = 0
-    idle_timeout: float = 0
-    retry_patience: float = 4.0
-    retry_patience_midway: float = 120.0
+    timeout: Seconds = 0
+    idle_timeout: Seconds = 0
+    retry_patience: Seconds = 4.0
+    retry_patience_midway: Seconds = 120.0
 
 
 class RuntimeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,14 +67,14 @@ def load(folders: Folders, cwd: Path) -> Config:
 
 
 def _read(path: Path) -> dict[str, object]:
-    import tomllib
-
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}", "Fix the file or move it away.") from None
+    import tomllib
+
     try:
         document: dict[str, object] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -102,21 +106,33 @@ def edit(path: Path, key: str, value: object | None) -> None:
     import tomlkit
 
     _read(path)
-    text = path.read_text("utf-8-sig") if path.exists() else ""
-    document = tomlkit.parse(text)
+    document = tomlkit.parse(path.read_bytes().decode("utf-8-sig") if path.exists() else "")
     *tables, name = key.split(".")
-    place: tomlkit.TOMLDocument | tomlkit.items.Table = document
+    place: MutableMapping[str, object] = document
     for table in tables:
-        if table not in place:
-            if value is None:
-                return
-            place[table] = tomlkit.table()
-        place = place[table]
-    if value is None:
-        if name not in place:
+        if value is None and table not in place:
             return
+        place = _table(place, table, key)
+    if value is not None:
+        try:
+            place[name] = value
+        except tomlkit.exceptions.ConvertError:
+            raise ConfigError(
+                f"{key}: this value cannot be written as TOML", "null has no place in it."
+            ) from None
+    elif name in place:
         del place[name]
     else:
-        place[name] = value
+        return
     _convert(document.unwrap(), key)
     write_atomic(path, tomlkit.dumps(document).encode())
+
+
+def _table(place: MutableMapping[str, object], name: str, key: str) -> MutableMapping[str, object]:
+    """A table in a table, made when it is missing."""
+    import tomlkit
+
+    table = place.setdefault(name, tomlkit.table())
+    if not isinstance(table, MutableMapping):
+        raise ConfigError(f"{key}: {name} is not a table", "'remuda config list' shows every key.")
+    return table

@@ -40,6 +40,10 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
         connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise ConfigError(
+            f"cannot use {path}: {error}", "Move the file away, or set REMUDA_HOME elsewhere."
+        ) from None
     finally:
         connection.close()
 

@@ -14,8 +14,10 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def private_folder(path: Path) -> Path:
-    """Create a folder (and its parents) that only its owner may enter."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Make sure of a folder; it and its parents, where they are new, may be entered by their owner only."""
+    if not path.is_dir():
+        private_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
     return path
 
 

@@ -21,7 +21,7 @@ class Warn(Protocol):
 
 def redacted(value: str) -> str:
     """A value's length only: enough to recognise a mistake, nothing to leak."""
-    return f"<{len(value.encode('utf-8', 'surrogateescape'))} bytes>"
+    return f"<{len(value.encode('utf-8', 'replace'))} bytes>"
 
 
 class JsonFormatter(logging.Formatter):

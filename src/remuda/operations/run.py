@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,7 +14,8 @@ from remuda.core import clock, evidence, log
 from remuda.core.children import Command
 from remuda.core.errors import NotFoundError, NotInstalledError, UsageError
 from remuda.core.events import Event, Failure, Result
-from remuda.core.ids import ulid
+from remuda.core.files import private_folder
+from remuda.core.ids import ulid, uuid4
 from remuda.dispatch import installation
 from remuda.dispatch.capability import access_for
 from remuda.operations.agents import which
@@ -23,7 +24,10 @@ from remuda.operations.world import World
 from remuda.prompts import delivery, selection
 from remuda.runtimes import registry
 from remuda.runtimes.base import Mode, Permission, Runtime, Turn
-from remuda.sessions import headless, store
+from remuda.sessions import headless
+
+if TYPE_CHECKING:
+    from remuda.sessions.store import Session
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,29 +58,25 @@ class _Plan(msgspec.Struct, frozen=True):
     resume: bool
 
 
-async def run(world: World, request: RunRequest, stop: asyncio.Event | None = None) -> AsyncIterator[Event]:
+async def run(world: World, request: RunRequest, stop: asyncio.Event | None = None) -> AsyncGenerator[Event]:
     """The events of the turn; the last one carries the result. Setting ``stop`` cancels it."""
     delivery.check_prompt(request.prompt)
     plan = _plan(world, request)
-    database = world.folders.database
     with ExitStack() as held:
         try:
             job = await _prepare(world, request, plan, held)
         except NotInstalledError as error:
             yield _not_installed(plan, error)
             return
-        store.begin(database, _record(plan))
         result: Result | None = None
+        events = headless.stream(job, stop or asyncio.Event(), started=lambda: _begin(world, plan))
         try:
-            async for event in headless.stream(job, stop or asyncio.Event()):
+            async for event in events:
                 result = event.result
                 yield event
         finally:
-            good = result is not None and result.error is None
-            native = result.runtime_session if result else None
-            store.end(
-                database, plan.session, "ended" if good else "failed", native, clock.rfc3339(clock.now())
-            )
+            await events.aclose()
+            _end(world, plan, result)
 
 
 def _plan(world: World, request: RunRequest) -> _Plan:
@@ -84,11 +84,11 @@ def _plan(world: World, request: RunRequest) -> _Plan:
     cwd = (request.cwd or world.cwd).absolute()
     if not cwd.is_dir():
         raise NotFoundError(f"{cwd} is not a folder", "Choose an existing one with --cwd.")
-    earlier = store.find(world.folders.database, request.session) if request.session else None
+    earlier = _earlier(world, request.session) if request.session else None
     wanted = request.agent or (earlier.agent if earlier else None)
     runtime = registry.get(which(msgspec.structs.replace(world, cwd=cwd), wanted).agent)
     if earlier is None:
-        native = request.session or str(uuid.uuid4())
+        native = request.session or uuid4()
         return _Plan(runtime, cwd, ulid(), native, resume=request.session is not None)
     if earlier.runtime != runtime.name or not earlier.runtime_session:
         raise UsageError(
@@ -97,6 +97,12 @@ def _plan(world: World, request: RunRequest) -> _Plan:
         )
     folder = cwd if request.cwd else Path(earlier.cwd)
     return _Plan(runtime, folder, earlier.id, earlier.runtime_session, resume=True)
+
+
+def _earlier(world: World, session: str) -> Session | None:
+    from remuda.sessions import store
+
+    return store.find(world.folders.database, session)
 
 
 async def _prepare(world: World, request: RunRequest, plan: _Plan, held: ExitStack) -> headless.Job:
@@ -109,7 +115,10 @@ async def _prepare(world: World, request: RunRequest, plan: _Plan, held: ExitSta
             f"Install it with '{runtime.install}', or choose another agent ('remuda agents').",
         )
     scratch = held.enter_context(delivery.scratch_folder(world.folders.runtime / "scratch"))
-    invocation = runtime.print_command(_turn(world, request, plan, scratch))
+    turn = _turn(world, request, plan, scratch)
+    invocation = runtime.print_command(turn)
+    if invocation.keeps:
+        private_folder(turn.keep)
     text = delivery.payload(runtime, invocation, request.prompt)
     requested = selection.from_env(world.environ, world.config.prompt_delivery, log.warn)
     withdrawn = await _withdrawn(world, runtime, found)
@@ -124,9 +133,9 @@ async def _prepare(world: World, request: RunRequest, plan: _Plan, held: ExitSta
     return headless.Job(
         session=plan.session,
         agent=runtime.name,
-        runtime=runtime,
         command=delivery.deliver(command, runtime.channel(chosen.mode), text, invocation.files, scratch),
-        scratch=scratch,
+        parser=runtime.parser(turn, text),
+        leftover=scratch / runtime.leaves if runtime.leaves else None,
         limits=_limits(world, request),
     )
 
@@ -136,6 +145,7 @@ def _turn(world: World, request: RunRequest, plan: _Plan, scratch: Path) -> Turn
     return Turn(
         cwd=plan.cwd,
         scratch=scratch,
+        keep=world.folders.data / "sessions" / plan.session,
         session=plan.runtime_session,
         resume=plan.resume,
         model=request.model or (settings and settings.model) or None,
@@ -171,16 +181,22 @@ def _limits(world: World, request: RunRequest) -> headless.Limits:
     )
 
 
-def _record(plan: _Plan) -> store.Session:
-    return store.Session(
-        id=plan.session,
-        agent=plan.runtime.name,
-        runtime=plan.runtime.name,
-        runtime_session=plan.runtime_session,
-        cwd=str(plan.cwd),
-        state="running",
-        started_at=clock.rfc3339(clock.now()),
-    )
+def _begin(world: World, plan: _Plan) -> None:
+    from remuda.sessions import store
+
+    now = clock.rfc3339(clock.now())
+    name = plan.runtime.name
+    record = store.Session(plan.session, name, name, plan.runtime_session, str(plan.cwd), "running", now)
+    store.begin(world.folders.database, record)
+
+
+def _end(world: World, plan: _Plan, result: Result | None) -> None:
+    from remuda.sessions import store
+
+    good = result is not None and result.error is None
+    native = result.runtime_session if result else None
+    now = clock.rfc3339(clock.now())
+    store.end(world.folders.database, plan.session, "ended" if good else "failed", native, now)
 
 
 def _not_installed(plan: _Plan, error: NotInstalledError) -> Event:

@@ -54,7 +54,7 @@ def _clear_leftovers(base: Path) -> None:
 def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True
@@ -79,6 +79,7 @@ def deliver(
         command,
         argv=(*command.argv, *_filled(channel.arguments, places)),
         stdin=text.encode() if channel.mode == "stdin" else None,
+        converses=channel.mode == "connection",
     )
 
 

@@ -26,12 +26,13 @@ ARGUMENT_LIMIT = 128 * 1024
 VARIABLES = ("REMUDA_PROMPT_DELIVERY", "AMPLIHACK_PROMPT_DELIVERY")
 
 _ORDER: dict[Requested, tuple[Mode, ...]] = {
-    "auto": ("tempfile", "stdin", "argv"),
-    "argv": ("argv", "tempfile", "stdin"),
-    "tempfile": ("tempfile", "stdin", "argv"),
-    "stdin": ("stdin", "argv"),
+    "auto": ("tempfile", "stdin", "connection", "argv"),
+    "argv": ("argv", "tempfile", "stdin", "connection"),
+    "tempfile": ("tempfile", "stdin", "argv", "connection"),
+    "stdin": ("stdin", "argv", "connection"),
 }
-"""What each request falls back to. An explicit stdin request never becomes a prompt file."""
+"""What each request falls back to. An explicit stdin request never becomes a prompt file; a connection cannot
+be asked for and takes the place of what a program does not offer."""
 
 
 class Selection(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import msgspec
 
-from remuda.rehearsal import brain, wire_anthropic, wire_chat, wire_responses
+from remuda.rehearsal import brain, wire_anthropic, wire_chat, wire_gemini, wire_responses
 from remuda.rehearsal.body import BodyError, read_body
 from remuda.rehearsal.exchange import Ask, Fault
 from remuda.rehearsal.journal import Journal, Visit
@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(403, b'{"error":{"message":"Ask for this by a loopback address"}}')
 
     def do_POST(self) -> None:
-        wire = ROUTES.get(self._route)
+        wire = ROUTES.get(self._route) or wire_gemini.wire_at(self._route)
         try:
             body = read_body(self.headers, self.rfile)
         except BodyError as problem:
@@ -132,6 +132,9 @@ class Handler(BaseHTTPRequestHandler):
         if self._route in wire_anthropic.COUNT_PATHS:
             self._note(200, wire_anthropic.WIRE.api, body=body)
             self._send(200, wire_anthropic.count(body))
+        elif wire_gemini.counts_at(self._route):
+            self._note(200, wire_gemini.API, body=body)
+            self._send(200, wire_gemini.count(body))
         elif wire is None:
             self._note(404, body=body)
             self._send(404, _NOT_FOUND)

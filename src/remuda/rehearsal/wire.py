@@ -52,7 +52,7 @@ def _json_type(schema: object) -> str:
     kind = schema.get("type") if isinstance(schema, dict) else None
     if isinstance(kind, list):
         kind = next((each for each in kind if each != "null"), None)
-    return kind if isinstance(kind, str) else ""
+    return kind.lower() if isinstance(kind, str) else ""
 
 
 def json_frame(payload: dict[str, object], event: str = "", *, text: bool = False) -> Frame:

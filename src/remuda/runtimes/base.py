@@ -12,16 +12,21 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from remuda.core.errors import ErrorKind
 from remuda.core.events import AnyUpdate, Failure, StopReason, Usage
 
-Mode = Literal["argv", "stdin", "tempfile"]
-"""A prompt channel that a one-shot process can be given a prompt through."""
+Mode = Literal["argv", "stdin", "tempfile", "connection"]
+"""A prompt channel: an argument, standard input, a file, or a protocol spoken over both standard streams."""
 
 Permission = Literal["ask", "bypass"]
 """Whether the runtime asks before acting (and, with nobody there, refuses) or does not ask at all."""
 
 Access = Literal["read", "workspace"]
 """What a capability lets an agent touch: nothing but reading, or writing below its working folder."""
+
+Arrival = Literal["exact", "trimmed", "contained"]
+"""How the model hears the prompt: as it is; within other text and without white space at its ends; within
+other text, but itself untouched."""
 
 PROMPT = "{prompt}"
 PROMPT_FILE = "{prompt_file}"
@@ -39,14 +44,20 @@ class Channel(msgspec.Struct, frozen=True):
     arguments: tuple[str, ...]
     verified: str | None
     on_request: bool = False
+    arrives: Arrival = "exact"
     note: str = ""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """What a runtime is to do, as far as it shapes the command line."""
+    """What a runtime is to do, as far as it shapes the command line.
+
+    ``scratch`` is a private folder that is gone after the turn; ``keep`` is one that stays with the session,
+    for programs that keep no sessions of their own.
+    """
 
     cwd: Path
     scratch: Path
+    keep: Path
     session: str
     resume: bool = False
     model: str | None = None
@@ -69,12 +80,14 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments (behind the program), environment and files that carry out a turn.
 
     ``preamble`` goes in front of the prompt, for runtimes that have no other place for such instructions.
+    ``keeps`` asks for the session's lasting folder to be there.
     """
 
     arguments: tuple[str, ...]
     env: Mapping[str, str] = {}
     files: tuple[ScratchFile, ...] = ()
     preamble: str = ""
+    keeps: bool = False
 
 
 class TurnState(msgspec.Struct, kw_only=True):
@@ -96,15 +109,47 @@ class TurnState(msgspec.Struct, kw_only=True):
 
 
 class Parser(Protocol):
-    """Turns a program's output into updates. Total: no input makes it raise."""
+    """Turns a program's output into updates, and for a connection says what to send. Total: no input makes
+    it raise."""
 
     state: TurnState
 
     def feed(self, line: bytes) -> Iterable[AnyUpdate]:
         """The updates in one line of stdout."""
 
+    def hear(self, line: bytes) -> None:
+        """One line of stderr, which may tell of trouble."""
+
+    def say(self) -> bytes | None:
+        """What to write to the program's stdin now; None closes it. Only asked of a connection: at the start
+        and after each line."""
+
     def finish(self, leftover: bytes | None) -> None:
         """The output has ended; ``leftover`` is the content of the runtime's ``leaves`` file."""
+
+
+class Conduct(msgspec.Struct, frozen=True, kw_only=True):
+    """How a program behaves where programs differ. Tests and ``doctor --verify`` hold it to this.
+
+    ``ask`` is what becomes of a tool that needs approval when nobody is there: it is refused and that is
+    told, refused without a word, or run. ``builder_writes``: a shell command may write below the working folder.
+    ``bypass_as_root`` are the variables without which a bypass fails as root.
+    """
+
+    ask: Literal["refused", "silent", "runs"] = "refused"
+    builder_writes: bool = True
+    bypass_as_root: Mapping[str, str] = {}
+    system_prompt: bool = True
+    append_system_prompt: bool = True
+    model_choice: bool = True
+    tells_model: bool = True
+    tells_thoughts: bool = True
+    tells_tools: bool = True
+    usage: bool = True
+    cache_reads: bool = True
+    cache_writes: bool = True
+    resume: bool = True
+    quota: ErrorKind = "quota"
 
 
 class HelpCheck(msgspec.Struct, frozen=True):
@@ -158,7 +203,8 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     instruction_file: str
     print_command: Callable[[Turn], Invocation]
     spawn_command: Callable[[Turn], Invocation]
-    parser: Callable[[], Parser]
+    parser: Callable[[Turn, str], Parser]
+    conduct: Conduct = Conduct()
 
     connect: Callable[[Turn], Invocation] | None = None
     rejects: frozenset[Mode] = frozenset()

@@ -36,6 +36,13 @@ class JsonLineParser(Generic[Line]):
             return ()
         return tuple(self._read(self.state, decoded))
 
+    def hear(self, line: bytes) -> None:
+        """Standard error tells nothing that the stream does not."""
+
+    def say(self) -> bytes | None:
+        """There is nothing to answer."""
+        return None
+
     def finish(self, leftover: bytes | None) -> None:
         """The output has ended; what the program left in a file may still tell something."""
         if leftover is not None and self._leftover is not None:

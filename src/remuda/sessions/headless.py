@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
+from typing import Literal, TypeVar
 
 import msgspec
 
 from remuda.core import clock
-from remuda.core.children import Child, Command, exit_status, running
+from remuda.core.children import Child, Command, Line, exit_status, killed_by, running
 from remuda.core.errors import StartError
 from remuda.core.events import AnyUpdate, Event, Failure, Result
-from remuda.runtimes.base import Parser, Runtime, TurnState
+from remuda.runtimes.base import Parser, TurnState
 from remuda.runtimes.failures import by_text
 
 VERSION = 1
+
+Got = TypeVar("Got")
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -38,9 +41,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     agent: str
-    runtime: Runtime
     command: Command
-    scratch: Path
+    parser: Parser
+    leftover: Path | None = None
     limits: Limits = Limits()
 
 
@@ -52,17 +55,22 @@ class Stopped(Exception):  # noqa: N818 - not an error: the reason why a run was
         self.failure = failure
 
 
-async def stream(job: Job, stop: asyncio.Event) -> AsyncIterator[Event]:
-    """Run the job; the last event carries the result. Setting ``stop`` ends it early, as cancelled."""
+async def stream(job: Job, stop: asyncio.Event, started: Callable[[], None]) -> AsyncGenerator[Event]:
+    """Run the job; the last event carries the result. Setting ``stop`` ends it early, as cancelled.
+
+    ``started`` is called when the program runs, so that what it does costs no time of its own.
+    """
     numbers = itertools.count(1)
-    parser = job.runtime.parser()
+    parser = job.parser
     try:
         async with running(job.command) as child:
+            started()
             try:
-                async for update in _updates(child, parser, job.limits, stop):
-                    yield envelope(job.session, job.agent, next(numbers), update=update)
+                async with contextlib.aclosing(_updates(child, parser, job.limits, stop)) as updates:
+                    async for update in updates:
+                        yield envelope(job.session, job.agent, next(numbers), update=update)
                 code = await child.wait()
-                parser.finish(_leftover(job))
+                parser.finish(_leftover(job.leftover))
                 result = conclude(parser.state, code, child.stderr_tail)
             except Stopped as stopped:
                 await child.stop()
@@ -74,31 +82,46 @@ async def stream(job: Job, stop: asyncio.Event) -> AsyncIterator[Event]:
 
 async def _updates(
     child: Child, parser: Parser, limits: Limits, stop: asyncio.Event
-) -> AsyncIterator[AnyUpdate]:
-    """Updates until the output ends; raises Stopped when a limit is passed or a stop was asked for."""
+) -> AsyncGenerator[AnyUpdate]:
+    """Updates until the child has ended; raises Stopped when a limit is passed or a stop was asked for."""
     watch = _Watch(limits, child)
     stopping = asyncio.ensure_future(stop.wait())
-    reading = asyncio.ensure_future(child.line())
     try:
-        while True:
-            await asyncio.wait({reading, stopping}, timeout=watch.next(), return_when=asyncio.FIRST_COMPLETED)
-            if stopping.done():
-                raise Stopped(Failure("cancelled", "interrupted"))
-            if not reading.done():
-                watch.check(parser.state.trouble)
-                continue
-            line = reading.result()
-            if line is None:
-                return
-            for update in parser.feed(line):
+        child.answer(parser.say)
+        while (line := await _watched(child.line(), watch, parser.state, stopping)) is not None:
+            for update in _read(parser, line):
                 watch.progress()
                 yield update
             watch.note(parser.state.trouble)
-            watch.check(parser.state.trouble)
-            reading = asyncio.ensure_future(child.line())
+            child.answer(parser.say)
+        await _watched(child.wait(), watch, parser.state, stopping)
     finally:
         stopping.cancel()
-        reading.cancel()
+
+
+def _read(parser: Parser, line: Line) -> Iterable[AnyUpdate]:
+    if line.stream == "stdout":
+        return parser.feed(line.data)
+    parser.hear(line.data)
+    return ()
+
+
+async def _watched(
+    what: Coroutine[None, None, Got], watch: _Watch, state: TurnState, stopping: asyncio.Future[Literal[True]]
+) -> Got:
+    """What is waited for, unless a stop or the end of a clock comes first."""
+    waiting = asyncio.ensure_future(what)
+    first: set[asyncio.Future[Got] | asyncio.Future[Literal[True]]] = {waiting, stopping}
+    try:
+        while True:
+            await asyncio.wait(first, timeout=watch.next(), return_when=asyncio.FIRST_COMPLETED)
+            if stopping.done():
+                raise Stopped(Failure("cancelled", "interrupted"))
+            watch.check(state.trouble)
+            if waiting.done():
+                return waiting.result()
+    finally:
+        waiting.cancel()
 
 
 class _Watch:
@@ -147,12 +170,12 @@ class _Watch:
             raise Stopped(trouble or Failure("timeout", f"no output for {limits.idle:g} s"))
 
 
-def _leftover(job: Job) -> bytes | None:
-    """What the program left in its scratch file, if it is one that does."""
-    if job.runtime.leaves is None:
+def _leftover(path: Path | None) -> bytes | None:
+    """What the program left in a file, if it is one that does."""
+    if path is None:
         return None
     with contextlib.suppress(OSError):
-        return Path(job.scratch, job.runtime.leaves).read_bytes()
+        return path.read_bytes()
     return None
 
 
@@ -168,16 +191,23 @@ def _verdict(state: TurnState, code: int, stderr: str) -> Failure:
     """Why a process that gave no final word failed."""
     if state.trouble:
         return state.trouble
-    last = stderr.splitlines()[-1] if stderr else "it gave no reason"
-    if code > 128:
-        return Failure("crashed", f"the agent was killed by signal {code - 128}")
+    reason = _reason(stderr)
+    if signal := killed_by(code):
+        return Failure("crashed", f"the agent was killed by signal {signal}")
     if code == 0:
         return Failure("protocol", "the agent ended without a result")
     if state.session is None:
         return Failure(
-            by_text(stderr) or "start_failed", f"the agent did not start (exit code {code}): {last}"
+            by_text(reason) or "start_failed", f"the agent did not start (exit code {code}): {reason}"
         )
-    return Failure(by_text(stderr) or "crashed", f"the agent failed (exit code {code}): {last}")
+    return Failure(by_text(reason) or "crashed", f"the agent failed (exit code {code}): {reason}")
+
+
+def _reason(stderr: str) -> str:
+    """The last line that names an error, or the last line: many programs put their usage below the error."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    named = [line for line in lines if "error" in line.lower()]
+    return (named or lines or ["it gave no reason"])[-1]
 
 
 def _cut_short(state: TurnState, failure: Failure) -> Result:

@@ -6,6 +6,7 @@ from remuda.runtimes.base import (
     PROMPT,
     Access,
     Channel,
+    Conduct,
     Feature,
     HelpCheck,
     Invocation,
@@ -122,6 +123,7 @@ RUNTIME = Runtime(
         *("CLAUDE_PID", "CLAUDE_PROJECT_DIR", "AI_AGENT"),
     ),
     needs_beacon=True,
+    conduct=Conduct(bypass_as_root={"IS_SANDBOX": "1"}, quota="rate_limit"),
     features={
         "headless": Feature("verified"),
         "hooks": Feature("verified", "settings.json; exit 2 denies, a crash or a timeout does not"),

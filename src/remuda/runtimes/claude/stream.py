@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from remuda.core.events import AnyUpdate, StopReason, ToolCall, ToolKind, Usage, message, thought, tool_output
-from remuda.runtimes.base import Parser, TurnState
+from remuda.runtimes.base import Parser, Turn, TurnState
 from remuda.runtimes.failures import failure
 from remuda.runtimes.jsonlines import JsonLineParser
 
@@ -63,7 +63,7 @@ class _Line(msgspec.Struct, frozen=True):
     subtype: str = ""
     session_id: str | None = None
     model: str | None = None
-    message: _Message = _Message()
+    message: _Message | str = _Message()
     error_status: int | None = None
     error: str | None = None
     is_error: bool = False
@@ -73,6 +73,13 @@ class _Line(msgspec.Struct, frozen=True):
     usage: _Usage = _Usage()
     total_cost_usd: float | None = None
     permission_denials: list[_Denial] = []
+
+
+def _blocks(line: _Line) -> list[_Block]:
+    """The content blocks of a line's message; a bare text has none."""
+    if isinstance(line.message, str) or isinstance(line.message.content, str):
+        return []
+    return line.message.content
 
 
 def _block_text(raw: msgspec.Raw) -> str:
@@ -85,9 +92,9 @@ def _block_text(raw: msgspec.Raw) -> str:
 
 
 def _assistant(state: TurnState, line: _Line) -> Iterator[AnyUpdate]:
-    content = line.message.content
-    state.model = line.message.model or state.model
-    for block in [] if isinstance(content, str) else content:
+    if isinstance(line.message, _Message):
+        state.model = line.message.model or state.model
+    for block in _blocks(line):
         if block.type == "text" and block.text:
             yield message(block.text)
         elif block.type == "thinking" and block.thinking:
@@ -103,8 +110,7 @@ def _assistant(state: TurnState, line: _Line) -> Iterator[AnyUpdate]:
 
 
 def _user(line: _Line) -> Iterator[AnyUpdate]:
-    content = line.message.content
-    for block in [] if isinstance(content, str) else content:
+    for block in _blocks(line):
         if block.type == "tool_result":
             text = _block_text(block.content)
             yield tool_output(block.tool_use_id, "failed" if block.is_error else "completed", text)
@@ -145,6 +151,6 @@ def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
     return ()
 
 
-def parser() -> Parser:
+def parser(_turn: Turn, _prompt: str) -> Parser:
     """A parser for one turn."""
     return JsonLineParser(_Line, _read)

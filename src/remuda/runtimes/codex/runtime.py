@@ -10,6 +10,7 @@ from remuda.runtimes.base import (
     PROMPT,
     Access,
     Channel,
+    Conduct,
     Feature,
     HelpCheck,
     Invocation,
@@ -35,7 +36,10 @@ def _permission(permission: Permission, access: Access | None) -> tuple[str, ...
 
 
 def _endpoint(turn: Turn) -> tuple[str, ...]:
-    """Another model endpoint, as a provider of its own; the vendor's plugin service is left alone then."""
+    """Another model endpoint, as a provider of its own; the vendor's plugin service is left alone then.
+
+    Codex says nothing while it repeats a request, only when it begins its turn again: so it repeats little.
+    """
     if turn.endpoint is None:
         return ()
     provider = {
@@ -43,6 +47,7 @@ def _endpoint(turn: Turn) -> tuple[str, ...]:
         "base_url": json.dumps(f"{turn.endpoint}/v1"),
         "env_key": json.dumps(_ENDPOINT_KEY),
         "wire_api": json.dumps("responses"),
+        "request_max_retries": "1",
     }
     table = ", ".join(f"{key} = {value}" for key, value in provider.items())
     model = () if turn.model else ("-c", 'model="gpt-5.4"')
@@ -131,6 +136,7 @@ RUNTIME = Runtime(
     connect=connect,
     parser=parser,
     examine=examine,
+    version_pattern=r"\d+\.\d+\.\d+",
     help_checks=(
         HelpCheck(
             ("exec", "--help"),
@@ -147,6 +153,7 @@ RUNTIME = Runtime(
         *("CODEX_SANDBOX*", "CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI"),
         *("CODEX_VERSION", "CODEX_MANAGED_*"),
     ),
+    conduct=Conduct(ask="silent", tells_model=False),
     features={
         "headless": Feature("verified"),
         "hooks": Feature("verified", "only when trusted; skipped without a word otherwise"),

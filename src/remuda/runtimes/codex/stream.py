@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from remuda.core.events import AnyUpdate, ToolCall, ToolKind, Usage, message, thought, tool_output
-from remuda.runtimes.base import Parser, TurnState
+from remuda.runtimes.base import Parser, Turn, TurnState
 from remuda.runtimes.failures import failure
 from remuda.runtimes.jsonlines import JsonLineParser
 
@@ -107,7 +107,7 @@ def _turn_completed(state: TurnState, usage: _Usage) -> None:
     )
 
 
-def parser() -> Parser:
+def parser(_turn: Turn, _prompt: str) -> Parser:
     """A parser for one turn. An ``error`` line is trouble Codex may get over; ``turn.failed`` is final."""
     started: set[str] = set()
 

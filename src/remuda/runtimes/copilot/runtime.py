@@ -7,6 +7,7 @@ from remuda.runtimes.base import (
     PROMPT,
     Access,
     Channel,
+    Conduct,
     Feature,
     HelpCheck,
     Invocation,
@@ -92,9 +93,10 @@ RUNTIME = Runtime(
     channels=(
         Channel(
             *("stdin", (), VERSION),
+            arrives="trimmed",
             note="without -p; a line with the date goes in front, white space at the end is dropped",
         ),
-        Channel("argv", (f"--prompt={PROMPT}",), VERSION, on_request=True),
+        Channel("argv", (f"--prompt={PROMPT}",), VERSION, on_request=True, arrives="trimmed"),
     ),
     instruction_file=".github/copilot-instructions.md",
     print_command=print_command,
@@ -119,6 +121,7 @@ RUNTIME = Runtime(
         *("COPILOT_CLI_RESOLVED_DIST_DIR", "COPILOT_LOADER_PID", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),
     ),
     needs_beacon=True,
+    conduct=Conduct(system_prompt=False, cache_writes=False),
     features={
         "headless": Feature("verified"),
         "hooks": Feature("verified", "user level; repository hooks only in a trusted folder"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import msgspec
 
 from remuda.core.events import AnyUpdate, ToolCall, ToolKind, Usage, message, thought, tool_output
-from remuda.runtimes.base import Parser, TurnState
+from remuda.runtimes.base import Parser, Turn, TurnState
 from remuda.runtimes.failures import failure
 from remuda.runtimes.jsonlines import JsonLineParser
 
@@ -25,7 +26,7 @@ class _ToolResult(msgspec.Struct, frozen=True):
     content: str = ""
 
 
-class _ToolError(msgspec.Struct, frozen=True):
+class _Error(msgspec.Struct, frozen=True):
     message: str = ""
     code: str = ""
 
@@ -40,8 +41,8 @@ class _Data(msgspec.Struct, frozen=True, rename="camel"):
     tool_name: str = ""
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
     success: bool = True
-    result: _ToolResult = _ToolResult()
-    error: _ToolError = _ToolError()
+    result: _ToolResult | str = ""
+    error: _Error = _Error()
     status_code: int | None = None
     error_message: str = ""
     message: str = ""
@@ -80,7 +81,8 @@ def _assistant(state: TurnState, data: _Data) -> Iterator[AnyUpdate]:
         yield message(data.content)
 
 
-def _tool_start(data: _Data) -> ToolCall:
+def _tool_start(names: dict[str, str], data: _Data) -> ToolCall:
+    names[data.tool_call_id] = data.tool_name
     return ToolCall(
         tool_call_id=data.tool_call_id,
         title=data.tool_name,
@@ -90,10 +92,11 @@ def _tool_start(data: _Data) -> ToolCall:
     )
 
 
-def _tool_end(state: TurnState, data: _Data) -> AnyUpdate:
+def _tool_end(names: dict[str, str], state: TurnState, data: _Data) -> AnyUpdate:
     if not data.success and data.error.code in ("denied", "rejected"):
-        state.refused.append(data.tool_name or data.tool_call_id)
-    text = data.result.content if data.success else data.error.message
+        state.refused.append(names.get(data.tool_call_id) or data.tool_call_id)
+    output = data.result if isinstance(data.result, str) else data.result.content
+    text = output if data.success else data.error.message
     return tool_output(data.tool_call_id, "completed" if data.success else "failed", text)
 
 
@@ -104,16 +107,25 @@ def _ended(state: TurnState, line: _Line) -> None:
         state.failure = state.trouble or failure(f"Copilot reported exit code {line.exit_code}")
 
 
-def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
+def _plain(text: str) -> str:
+    """An error message without the JSON that it may be wrapped in."""
+    try:
+        error = msgspec.json.decode(text, type=_Error | str)
+    except (msgspec.MsgspecError, RecursionError):
+        return text
+    return error if isinstance(error, str) else error.message or text
+
+
+def _read(names: dict[str, str], state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
     match line.type:
         case "assistant.message":
             return _assistant(state, line.data)
         case "tool.execution_start":
-            return (_tool_start(line.data),)
+            return (_tool_start(names, line.data),)
         case "tool.execution_complete":
-            return (_tool_end(state, line.data),)
+            return (_tool_end(names, state, line.data),)
         case "model.call_failure":
-            state.trouble = failure(line.data.error_message, line.data.status_code)
+            state.trouble = failure(_plain(line.data.error_message), line.data.status_code)
         case "session.error":
             state.failure = state.trouble or failure(line.data.message, line.data.status_code)
         case "result":
@@ -130,6 +142,7 @@ def _usage(state: TurnState, content: bytes) -> None:
     state.usage = sum(used, Usage()) if used else None
 
 
-def parser() -> Parser:
-    """A parser for one turn."""
-    return JsonLineParser(_Line, _read, _usage)
+def parser(_turn: Turn, _prompt: str) -> Parser:
+    """A parser for one turn; it remembers the tools' names, which are told only when a call starts."""
+    names: dict[str, str] = {}
+    return JsonLineParser(_Line, partial(_read, names), _usage)

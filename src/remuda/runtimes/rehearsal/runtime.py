@@ -6,7 +6,17 @@ import sys
 from collections.abc import Mapping
 
 from remuda import __version__
-from remuda.runtimes.base import PROMPT, PROMPT_FILE, Channel, Feature, Invocation, Runtime, ScratchFile, Turn
+from remuda.runtimes.base import (
+    PROMPT,
+    PROMPT_FILE,
+    Channel,
+    Conduct,
+    Feature,
+    Invocation,
+    Runtime,
+    ScratchFile,
+    Turn,
+)
 from remuda.runtimes.rehearsal.stream import parser
 
 
@@ -72,6 +82,7 @@ RUNTIME = Runtime(
     locate=locate,
     built_in=True,
     environment=("REHEARSAL_*",),
+    conduct=Conduct(builder_writes=False),
     home_variable="REHEARSAL_HOME",
     features={
         "headless": Feature("verified"),

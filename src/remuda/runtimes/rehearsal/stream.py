@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from remuda.core.events import AnyUpdate, ToolCall, ToolKind, Usage, message, thought, tool_output
-from remuda.runtimes.base import Parser, TurnState
+from remuda.runtimes.base import Parser, Turn, TurnState
 from remuda.runtimes.failures import failure
 from remuda.runtimes.jsonlines import JsonLineParser
 
@@ -51,7 +52,7 @@ def _ended(state: TurnState, line: _Line) -> None:
         state.failure = failure(line.error.message, line.error.status)
 
 
-def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
+def _read(names: dict[str, str], state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
     state.session = line.session_id or state.session
     state.model = line.model or state.model
     match line.type:
@@ -62,6 +63,7 @@ def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
             return (thought(line.text),)
         case "tool_call":
             state.trouble = None
+            names[line.id] = line.name
             kind = _KINDS.get(line.name, "other")
             return (
                 ToolCall(
@@ -74,7 +76,7 @@ def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
             )
         case "tool_result":
             if line.status == "refused":
-                state.refused.append(line.name or line.id)
+                state.refused.append(names.get(line.id) or line.id)
             return (
                 tool_output(line.id, "completed" if line.status == "completed" else "failed", line.output),
             )
@@ -85,6 +87,7 @@ def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
     return ()
 
 
-def parser() -> Parser:
-    """A parser for one turn."""
-    return JsonLineParser(_Line, _read)
+def parser(_turn: Turn, _prompt: str) -> Parser:
+    """A parser for one turn; it remembers the tools' names, which are told only when a call starts."""
+    names: dict[str, str] = {}
+    return JsonLineParser(_Line, partial(_read, names))

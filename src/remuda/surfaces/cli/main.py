@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import NamedTuple
 
 import click
 
 from remuda import __version__
-from remuda.core.errors import EXIT_INTERRUPTED, RemudaError
+from remuda.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, RemudaError
 
 HELP = """Run any AI coding agent, safely, from one place.
 
@@ -104,7 +103,8 @@ def run(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+    except OSError as error:
+        place = f" {error.filename}" if error.filename else ""
+        click.echo(f"remuda: the system refused{place}: {error.strerror}", err=True)
+        return EXIT_FAILED
     return code if isinstance(code, int) else 0

@@ -34,8 +34,15 @@ def table(*columns: str) -> Table:
 
 
 def draw(what: object) -> None:
-    """Draw on standard output; plain text where it is not a terminal."""
+    """Draw on standard output; plain text where it is not a terminal, or where NO_COLOR asks for that."""
+    import os
+
     from rich.console import Console
 
     terminal = sys.stdout.isatty()
-    Console(width=None if terminal else 160, highlight=False, soft_wrap=not terminal).print(what)
+    Console(
+        width=None if terminal else 160,
+        color_system="auto" if terminal and not os.environ.get("NO_COLOR") else None,
+        highlight=False,
+        soft_wrap=not terminal,
+    ).print(what)

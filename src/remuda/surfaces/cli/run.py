@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,21 +134,25 @@ async def _stream(request: RunRequest, as_json: bool) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop.set)
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            loop.add_signal_handler(number, stop.set)
     show = JsonLines() if as_json else Progress(sys.stderr)
     last: Event | None = None
-    async for event in operation(open_world(), request, stop):
-        show.event(event)
-        last = event
+    async with aclosing(operation(open_world(cwd=request.cwd), request, stop)) as events:
+        async for event in events:
+            show.event(event)
+            last = event
     assert last is not None
     assert last.result is not None
     return _exit_code(last.result)
 
 
 def _exit_code(result: Result) -> int:
+    from remuda.core.children import killed_by
     from remuda.core.errors import EXIT_OK, exit_code_for
 
     if result.error is None:
         return EXIT_OK
-    killed = result.error.kind == "crashed" and result.exit_code is not None and result.exit_code > 128
-    return result.exit_code if killed and result.exit_code else exit_code_for(result.error.kind)
+    if result.error.kind == "crashed" and result.exit_code is not None and killed_by(result.exit_code):
+        return result.exit_code
+    return exit_code_for(result.error.kind)

@@ -1,0 +1,180 @@
+"""Writes the parts of docs/ that follow from the code: the help of every verb, the configuration keys, the
+runtime matrix.
+
+Usage: python tools/generate_docs.py            write them
+       python tools/generate_docs.py --check    exit 1 and name the files when something would change
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+from msgspec import inspect
+
+from remuda.core.config import Config
+from remuda.runtimes import registry
+from remuda.runtimes.base import Channel, Runtime
+from remuda.surfaces.cli.main import VERBS, cli
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+HELP_WIDTH = 100
+FEATURES = ("headless", "resume", "usage", "hooks", "connection", "sandbox")
+
+MEANINGS = {
+    "agent": "The active agent, where nothing stronger names one: see [resolver.md](resolver.md).",
+    "prompt_delivery": "`auto`, `argv`, `stdin` or `tempfile`: see [prompt-delivery.md](prompt-delivery.md).",
+    "environment.pass": "More variables for headless agents; `*` matches as in file names.",
+    "run.timeout": "Seconds a run may take; 0 means no limit.",
+    "run.idle_timeout": "Seconds of silence after which a run is ended; 0 means no limit.",
+    "run.retry_patience": "Seconds an agent may retry a failing model before its first answer.",
+    "run.retry_patience_midway": "The same, once the agent has begun to answer.",
+    "runtimes.NAME.binary": "Another program to run for this runtime: a name on `PATH`, or a path.",
+    "runtimes.NAME.model": "The model to use when `--model` is not given.",
+}
+"""What each key is for; a key without a line here, or a line without a key, is an error."""
+
+
+def block(text: str, name: str, body: str) -> str:
+    """A page with the text between its ``generated: name`` markers replaced."""
+    pattern = rf"(<!-- generated: {name} -->\n).*?(<!-- end of {name} -->)"
+    replaced, count = re.subn(pattern, lambda found: f"{found[1]}{body}\n{found[2]}", text, flags=re.DOTALL)
+    if count != 1:
+        raise ValueError(f"the markers of {name} are missing")
+    return replaced
+
+
+def table(header: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
+
+
+def cli_page() -> str:
+    """The help of every verb and sub-command, as the program prints it."""
+    root = _context(cli, "remuda")
+    sections = ["# Command line\n", "Written by `make docs` from the program's own `--help`.\n"]
+    sections.append(_section("## remuda", cli, root))
+    for verb in VERBS:
+        sections += _sections(cli, root, verb.name, 2)
+    return "\n".join(sections)
+
+
+def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
+    settings = {**command.context_settings, "terminal_width": HELP_WIDTH, "max_content_width": HELP_WIDTH}
+    return click.Context(command, parent=parent, info_name=name, **settings)
+
+
+def _sections(group: click.Group, parent: click.Context, name: str, level: int) -> Iterator[str]:
+    command = group.get_command(parent, name)
+    assert command is not None
+    context = _context(command, name, parent)
+    yield _section(f"{'#' * level} {context.command_path}", command, context)
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            yield from _sections(command, context, inner, level + 1)
+
+
+def _section(title: str, command: click.Command, context: click.Context) -> str:
+    if command.add_help_option:
+        return f"{title}\n\n```text\n{command.get_help(context)}\n```\n"
+    return (
+        f"{title}\n\nShort for `remuda launch {context.info_name}`: every argument that follows, `--help` "
+        f"too, goes to the agent's own command line.\n"
+    )
+
+
+def keys_table() -> str:
+    """Every configuration key with its type, default and meaning."""
+    found = dict(_keys("", Config))
+    if found.keys() != MEANINGS.keys():
+        raise ValueError(f"MEANINGS is out of step with Config: {sorted(found.keys() ^ MEANINGS.keys())}")
+    rows = ((f"`{key}`", *found[key], MEANINGS[key]) for key in found)
+    return table(("key", "type", "default", "meaning"), rows)
+
+
+def _keys(prefix: str, struct: type[object]) -> Iterator[tuple[str, tuple[str, str]]]:
+    info = inspect.type_info(struct)
+    assert isinstance(info, inspect.StructType)
+    for field in info.fields:
+        key = f"{prefix}{field.encode_name}"
+        match field.type:
+            case inspect.StructType(cls=inner):
+                yield from _keys(f"{key}.", inner)
+            case inspect.DictType(value_type=inspect.StructType(cls=inner)):
+                yield from _keys(f"{key}.NAME.", inner)
+            case kind:
+                yield key, (_type_name(kind), _default(field.default))
+
+
+def _type_name(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.UnionType(types=types):
+            return " or ".join(_type_name(each) for each in types if not isinstance(each, inspect.NoneType))
+        case inspect.StrType():
+            return "text"
+        case inspect.FloatType() | inspect.IntType():
+            return "number"
+        case inspect.VarTupleType(item_type=item):
+            return f"list of {_type_name(item)}"
+    raise ValueError(f"name the type {kind} for the table")
+
+
+def _default(value: object) -> str:
+    return "unset" if value is None else f"`{msgspec.json.encode(value).decode()}`"
+
+
+def matrix() -> str:
+    """What is claimed about each runtime, and on which version it was seen."""
+    header = ("runtime", "verified on", "at least", "prompt channels", *FEATURES, "instruction file")
+    return table(header, (_row(runtime) for runtime in registry.all_runtimes()))
+
+
+def _row(runtime: Runtime) -> tuple[str, ...]:
+    features = (runtime.features[name].state if name in runtime.features else "no" for name in FEATURES)
+    return (
+        f"`{runtime.name}`",
+        runtime.verified_version,
+        runtime.minimum_version,
+        ", ".join(_channel(channel) for channel in runtime.channels),
+        *features,
+        f"`{runtime.instruction_file}`",
+    )
+
+
+def _channel(channel: Channel) -> str:
+    return f"{channel.mode} (on request)" if channel.on_request else channel.mode
+
+
+def pages() -> dict[Path, str]:
+    """Every page with generated parts, as it should be."""
+    configuration, runtimes = DOCS / "configuration.md", DOCS / "runtimes.md"
+    return {
+        DOCS / "cli.md": cli_page(),
+        configuration: block(configuration.read_text("utf-8"), "keys", keys_table()),
+        runtimes: block(runtimes.read_text("utf-8"), "matrix", matrix()),
+    }
+
+
+def drifted() -> list[Path]:
+    """The pages that do not say what the code says."""
+    return [path for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text]
+
+
+def main() -> int:
+    stale = drifted()
+    if sys.argv[1:] == ["--check"]:
+        for path in stale:
+            print(f"{path.relative_to(DOCS.parent)} is out of date: run 'make docs'", file=sys.stderr)
+        return 1 if stale else 0
+    for path, text in pages().items():
+        path.write_text(text, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
