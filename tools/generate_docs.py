@@ -19,7 +19,7 @@ from msgspec import inspect
 from remuda.core.config import Config
 from remuda.runtimes import registry
 from remuda.runtimes.base import Channel, Runtime
-from remuda.surfaces.cli.main import VERBS, cli
+from remuda.surfaces.cli.main import PLACES, cli
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 HELP_WIDTH = 100
@@ -31,7 +31,8 @@ MEANINGS = {
     "environment.pass": "More variables for headless agents; `*` matches as in file names.",
     "run.timeout": "Seconds a run may take; 0 means no limit.",
     "run.idle_timeout": "Seconds of silence after which a run is ended; 0 means no limit.",
-    "run.retry_patience": "Seconds an agent may retry a failing model before its first answer.",
+    "run.retry_patience": "Seconds an agent may retry a failing model before its first answer; "
+    "unset means as long as its first retry takes, 4 to 7.",
     "run.retry_patience_midway": "The same, once the agent has begun to answer.",
     "runtimes.NAME.binary": "Another program to run for this runtime: a name on `PATH`, or a path.",
     "runtimes.NAME.model": "The model to use when `--model` is not given.",
@@ -59,8 +60,8 @@ def cli_page() -> str:
     root = _context(cli, "remuda")
     sections = ["# Command line\n", "Written by `make docs` from the program's own `--help`.\n"]
     sections.append(_section("## remuda", cli, root))
-    for verb in VERBS:
-        sections += _sections(cli, root, verb.name, 2)
+    for verb in PLACES:
+        sections += _sections(cli, root, verb, 2)
     return "\n".join(sections)
 
 

@@ -1,7 +1,11 @@
-"""The command line's entry point: answers ``--version`` before anything is imported."""
+"""The command line's entry point: answers ``--version`` and ``--help`` before anything is imported."""
 
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> None:
@@ -10,13 +14,18 @@ def main() -> None:
         from remuda import __version__
 
         sys.stdout.write(f"remuda {__version__}\n")
-        return
+        _leave(0)
+    if sys.argv[1:] in ([], ["--help"], ["-h"]) and "_REMUDA_COMPLETE" not in os.environ:
+        from remuda.surfaces.cli.overview import overview
+
+        sys.stdout.write(overview())
+        _leave(0)
     from remuda.surfaces.cli.main import run
 
     _leave(run())
 
 
-def _leave(code: int) -> None:
+def _leave(code: int) -> "NoReturn":
     """Exit without tearing the interpreter down, which would take longer than many a command."""
     try:
         sys.stdout.flush()

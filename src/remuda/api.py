@@ -46,7 +46,7 @@ class AsyncRemuda:
     async def stream(self, prompt: str, **options: Unpack[RunOptions]) -> AsyncGenerator[Event]:
         """Run an agent and yield its events; the last one carries the result. Closing it ends the agent."""
         request = running.RunRequest(prompt=prompt, **options)
-        async with aclosing(running.run(self._world, request)) as events:
+        async with aclosing(running.run(self._world, request, asyncio.Event())) as events:
             async for event in events:
                 yield event
 

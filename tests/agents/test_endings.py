@@ -24,17 +24,22 @@ def sleepers(lab: Lab) -> int:
     return sum(process.argv == b"sleep\x00300\x00" for process in lab.processes())
 
 
-def await_work(lab: Lab, step: Step) -> set[int]:
-    """Wait until the agent is in the middle of it; the answer is the process sessions it uses."""
-    ready = (lambda: len(lab.prompts()) > 0) if step is HANG else (lambda: sleepers(lab) == 2)
-    assert wait_until(ready, 15)
+def sessions(lab: Lab) -> set[int]:
+    """The process sessions that the run uses: the agent's, the reaper's, those of detached tools."""
     return {process.session for process in lab.processes()} - {os.getsid(0)}
 
 
-def check_gone(lab: Lab, sessions: set[int]) -> None:
+def await_work(lab: Lab, step: Step) -> set[int]:
+    """Wait until the agent is in the middle of it; the answer is the sessions it uses."""
+    ready = (lambda: len(lab.prompts()) > 0) if step is HANG else (lambda: sleepers(lab) == 2)
+    assert wait_until(ready, 15)
+    return sessions(lab)
+
+
+def check_gone(lab: Lab, used: set[int]) -> None:
     """Nothing is left, neither by its environment nor in the sessions that were used."""
     assert lab.processes() == []
-    assert [process for process in everyone() if process.session in sessions] == []
+    assert [process for process in everyone() if process.session in used] == []
 
 
 def check_cut_short(ended: Ended, kind: ErrorKind, code: int) -> None:
@@ -48,18 +53,19 @@ def check_cut_short(ended: Ended, kind: ErrorKind, code: int) -> None:
 def test_a_hanging_model_is_timed_out(lab: Lab, limit: str) -> None:
     lab.play(HANG)
     with lab.running("Hello.", limit, "3") as process:
-        sessions = await_work(lab, HANG)
+        wait_until(lambda: len(sessions(lab)) > 1 or process.poll() is not None, 15)
+        used = sessions(lab)
         ended = lab.finish(process)
-    check_gone(lab, sessions)
+    check_gone(lab, used)
     check_cut_short(ended, "timeout", EXIT_TIMEOUT)
 
 
 def test_a_sleeping_tool_is_timed_out(lab: Lab) -> None:
     lab.play(SLEEP, DONE)
-    with lab.running("Hello.", "--timeout", "4", *lab.bypass) as process:
-        sessions = await_work(lab, SLEEP)
+    with lab.running("Hello.", "--timeout", "5", *lab.bypass) as process:
+        used = await_work(lab, SLEEP)
         ended = lab.finish(process)
-    check_gone(lab, sessions)
+    check_gone(lab, used)
     check_cut_short(ended, "timeout", EXIT_TIMEOUT)
 
 
@@ -67,10 +73,10 @@ def test_a_sleeping_tool_is_timed_out(lab: Lab) -> None:
 def test_an_interrupt_ends_everything(lab: Lab, step: Step) -> None:
     lab.play(step, DONE)
     with lab.running("Hello.", *lab.bypass) as process:
-        sessions = await_work(lab, step)
+        used = await_work(lab, step)
         process.send_signal(signal.SIGINT)
         ended = lab.finish(process)
-    check_gone(lab, sessions)
+    check_gone(lab, used)
     check_cut_short(ended, "cancelled", EXIT_INTERRUPTED)
     assert ended.result.stop_reason == "cancelled"
     assert ended.seconds < 5
@@ -80,10 +86,10 @@ def test_an_interrupt_ends_everything(lab: Lab, step: Step) -> None:
 def test_killing_remuda_ends_everything(lab: Lab, step: Step) -> None:
     lab.play(step, DONE)
     with lab.running("Hello.", *lab.bypass) as process:
-        sessions = await_work(lab, step)
+        used = await_work(lab, step)
         process.kill()
         assert wait_until(lambda: not lab.processes(), 5)
-    check_gone(lab, sessions)
+    check_gone(lab, used)
 
 
 def test_a_turn_that_ends_by_itself_leaves_nothing(lab: Lab) -> None:

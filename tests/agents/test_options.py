@@ -71,11 +71,11 @@ def test_more_arguments_reach_the_program(lab: Lab) -> None:
 
 
 def test_an_argument_the_program_does_not_know_is_a_failed_start(lab: Lab) -> None:
-    ended = lab.run("Hello.", extra=("--no-such-option",))
+    ended = lab.run("Hello.", extra=("--unheard-of-option",))
     assert ended.code == 6
     assert ended.result.error is not None
     assert ended.result.error.kind == "start_failed"
-    assert "no-such-option" in ended.result.error.message
+    assert "unheard-of-option" in ended.result.error.message
 
 
 @pytest.mark.parametrize("prompt", ["", " \n\t", "nul \0 byte"], ids=["empty", "blank", "NUL"])

@@ -11,12 +11,14 @@ import textwrap
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.support import alive, carrying, eventually, python, read_pid
 
 from remuda.core import children
-from remuda.core.children import Child, Command, ask, running
+from remuda.core.children import Child, ask, running
 from remuda.core.errors import StartError
+from remuda.core.processes import Command
 
 ENV = {"PATH": os.environ["PATH"]}
 SECRET = "the prompt nobody may see"
@@ -33,9 +35,17 @@ def shell(code: str, *arguments: str) -> Command:
     return Command(argv=("/bin/sh", "-c", code, "sh", *arguments), env=ENV, cwd=Path("/"))
 
 
+async def said(child: Child) -> bytes | None:
+    """The next line of stdout."""
+    while (line := await child.line()) is not None:
+        if line.stream == "stdout":
+            return line.data
+    return None
+
+
 async def output(child: Child) -> list[bytes]:
     lines = []
-    while (line := await child.line()) is not None:
+    while (line := await said(child)) is not None:
         lines.append(line)
     return lines
 
@@ -86,6 +96,43 @@ async def test_stderr_is_drained_and_its_tail_kept() -> None:
         assert len(child.stderr_tail) <= children.STDERR_TAIL
 
 
+async def test_last_words_that_come_after_the_end_are_waited_for() -> None:
+    async with running(shell("(sleep 0.3; echo last words >&2) & exec >&-; exit 3")) as child:
+        assert await output(child) == []
+        assert await child.wait() == 3
+        assert child.stderr_tail == "last words"
+
+
+async def test_both_streams_are_heard_and_told_apart() -> None:
+    async with running(shell("echo out; echo err >&2; sleep 0.2; echo end")) as child:
+        lines = []
+        while (line := await child.line()) is not None:
+            lines.append((line.stream, line.data))
+    assert sorted(lines) == [("stderr", b"err"), ("stdout", b"end"), ("stdout", b"out")]
+
+
+async def test_a_noisy_stderr_holds_no_answer_up() -> None:
+    code = "import sys\nfor number in range(50_000): print(number, file=sys.stderr)\nprint('done')"
+    async with asyncio.timeout(20), running(program(code)) as child:
+        assert await child.wait() == 0
+        assert await output(child) == [b"done"]
+
+
+async def test_a_conversation() -> None:
+    code = "import sys\nfor line in sys.stdin: print('heard', line.strip(), flush=True)\nprint('over')"
+    command = program(code)
+    async with asyncio.timeout(20), running(msgspec.structs.replace(command, converses=True)) as child:
+        child.answer(lambda: b"one\n")
+        assert await said(child) == b"heard one"
+        child.answer(lambda: b"")
+        child.answer(lambda: b"two\n")
+        assert await said(child) == b"heard two"
+        child.answer(lambda: None)
+        assert await output(child) == [b"over"]
+        child.answer(lambda: b"too late\n")
+        assert await child.wait() == 0
+
+
 async def test_a_slow_reader_loses_no_line() -> None:
     code = "for number in range(20_000): print(number)"
     async with running(program(code)) as child:
@@ -107,7 +154,7 @@ async def test_a_child_that_ignores_term_is_killed() -> None:
         signal.pause()
     """
     async with running(program(code)) as child:
-        assert await child.line() == b"up"
+        assert await said(child) == b"up"
         started = time.monotonic()
         await child.stop(grace=0.3)
         assert 0.3 <= time.monotonic() - started < 5
@@ -126,7 +173,7 @@ async def test_a_child_may_use_its_grace_to_clean_up(tmp_path: Path) -> None:
         signal.pause()
     """
     async with running(program(code, str(tmp_path / "note"))) as child:
-        assert await child.line() == b"up"
+        assert await said(child) == b"up"
     assert (tmp_path / "note").read_text() == "clean"
     assert await child.wait() == 7
 
@@ -138,6 +185,7 @@ ESCAPES = {
     "session holding the output": "setsid sh -c 'echo $$ > $1; exec sleep 300' sh $1 &",
     "double fork": "(setsid sh -c 'echo $$ > $1; exec sleep 300' sh $1 > /dev/null 2>&1 &)",
     "cleared environment": "env -i sleep 300 & echo $! > $1; wait",
+    "cleared and ignoring term": "(trap '' TERM; exec env -i sleep 300) & echo $! > $1; wait",
     "ignoring term": "trap '' TERM; setsid sleep 300 & echo $! > $1; wait",
 }
 
@@ -208,7 +256,8 @@ async def test_a_block_cancelled_while_it_cleans_up_leaves_nothing(tmp_path: Pat
 VICTIM = """
 import asyncio, sys
 from pathlib import Path
-from remuda.core.children import Command, running
+from remuda.core.children import running
+from remuda.core.processes import Command
 async def main():
     command = Command(argv=("/bin/sh", "-c", sys.argv[1], "sh", *sys.argv[2:]), env={}, cwd=Path("/"))
     async with running(command) as child:
@@ -246,7 +295,7 @@ def test_killing_us_outright_leaves_nothing(tmp_path: Path, escape: str) -> None
 
 
 def test_killing_us_before_the_child_runs_leaves_no_reaper() -> None:
-    code = "import os, signal; from remuda.core.children import Reaper; Reaper('x'); os.kill(os.getpid(), 9)"
+    code = "import os, signal; from remuda.core.processes import Reaper; Reaper('x'); os.kill(os.getpid(), 9)"
     env = {**ENV, "VICTIM": "early"}
     subprocess.run([sys.executable, "-c", code], env=env)
     eventually(lambda: not carrying("VICTIM=early"))
@@ -259,7 +308,7 @@ async def test_a_run_inside_a_run_is_swept_by_the_outer_one(tmp_path: Path) -> N
         argv=(sys.executable, "-c", VICTIM, inner, str(note)), env={**ENV, "NESTED": str(note)}, cwd=Path("/")
     )
     async with running(command) as child:
-        line = await child.line()
+        line = await said(child)
         assert line is not None
         pid = await asyncio.to_thread(read_pid, note)
         entry = next(
@@ -340,7 +389,8 @@ def test_no_descriptor_and_no_reaper_is_left_over() -> None:
     code = """
 import asyncio, os
 from pathlib import Path
-from remuda.core.children import Command, running
+from remuda.core.children import running
+from remuda.core.processes import Command
 async def one():
     async with running(Command(argv=("/bin/true",), env={}, cwd=Path("/"))) as child:
         await child.wait()

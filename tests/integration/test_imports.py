@@ -11,14 +11,13 @@ sys.argv = ["remuda", *sys.argv[1:]]
 import os
 os._exit = sys.exit
 from remuda.__main__ import main
-import contextlib, io
-with contextlib.redirect_stdout(io.StringIO()):
-    try:
-        main()
-    except SystemExit:
-        pass
-sys.stderr.write("")
-print(" ".join(sys.modules))
+import io
+real, sys.stdout = sys.stdout, io.TextIOWrapper(io.BytesIO())
+try:
+    main()
+except SystemExit:
+    pass
+print(" ".join(sys.modules), file=real)
 """
 HEAVY = {"rich", "yaml", "sqlite3", "http.server", "asyncio", "tomlkit", "importlib.metadata", "subprocess"}
 LAYERS = (
@@ -43,13 +42,13 @@ def test_the_version_needs_nothing(site: Site) -> None:
 @pytest.mark.parametrize("arguments", [("--help",), ("which",), ("which", "--json"), ("use", "claude")])
 def test_short_commands_load_nothing_heavy(site: Site, arguments: tuple[str, ...]) -> None:
     modules = loaded(site, *arguments)
-    assert "remuda.surfaces.cli.main" in modules
+    assert "remuda" in modules
     assert not modules & HEAVY
 
 
 def test_the_overview_loads_no_verb(site: Site) -> None:
     verbs = {name for name in loaded(site, "--help") if name.startswith("remuda.surfaces.cli.")}
-    assert verbs == {"remuda.surfaces.cli.main"}
+    assert verbs == {"remuda.surfaces.cli.overview"}
 
 
 def test_a_heavy_command_is_seen_to_be_heavy(site: Site) -> None:
@@ -60,9 +59,7 @@ def test_a_heavy_command_is_seen_to_be_heavy(site: Site) -> None:
 def test_importing_the_package_loads_no_interface() -> None:
     assert python("import remuda, sys; print('remuda.api' in sys.modules)") == "False\n"
     assert python("from remuda import Remuda; print(Remuda.__module__)") == "remuda.api\n"
-    assert "nothing" in python(
-        "import remuda\ntry:\n    remuda.nothing\nexcept AttributeError as e:\n    print(e)"
-    )
+    assert python("import remuda; print(hasattr(remuda, 'nothing'))") == "False\n"
 
 
 def test_every_layer_can_be_imported_alone() -> None:

@@ -81,9 +81,8 @@ def test_a_failure_is_a_result_and_a_wrong_request_an_error(site: Site) -> None:
 
 
 def test_a_stream_of_events_ends_with_the_result(site: Site) -> None:
-    events = list(
-        blocking(site, REHEARSAL_SCENARIO="demo").stream("go", agent="rehearsal", permission="bypass")
-    )
+    remuda = blocking(site, REHEARSAL_SCENARIO="demo")
+    events = list(remuda.stream("go", agent="rehearsal", permission="bypass"))
     assert all(isinstance(event, Event) for event in events)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert [event.result is not None for event in events] == [*[False] * (len(events) - 1), True]

@@ -33,6 +33,7 @@ rules:
     "lab",
 )
 MESSAGES, RESPONSES, CHAT = "/v1/messages", "/v1/responses", "/v1/chat/completions"
+GEMINI = "/v1beta/models/gemini-2.5-flash"
 
 
 @pytest.fixture
@@ -46,9 +47,11 @@ def connect(server: RehearsalServer) -> http.client.HTTPConnection:
 
 
 def body(prompt: str, *, stream: bool = False) -> bytes:
-    """A request that all three dialects read."""
+    """A request that every dialect reads; Gemini's says in its path whether it wants a stream."""
     messages = [{"role": "user", "content": prompt}]
-    return json.dumps({"model": "m", "stream": stream, "messages": messages, "input": messages}).encode()
+    contents = [{"role": "user", "parts": [{"text": prompt}]}]
+    request = {"model": "m", "stream": stream, "messages": messages, "input": messages, "contents": contents}
+    return json.dumps(request).encode()
 
 
 def post(
@@ -84,6 +87,26 @@ def test_every_path_answers_plain_and_streaming(server: RehearsalServer, path: s
     assert b"Heard 4 byte" in answer
 
 
+@pytest.mark.parametrize("base", [GEMINI, "/v1/models/gemini-2.5-flash"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_gemini_paths_answer_plain_and_streaming(server: RehearsalServer, base: str, stream: bool) -> None:
+    wanted = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    status, answer, headers = post(server, f"{base}:{wanted}", body("four"), {"x-goog-api-key": "hidden"})
+    assert status == 200
+    assert headers["Content-Type"] == ("text/event-stream" if stream else "application/json")
+    assert b"Heard 4 byte" in answer
+    (heard,) = server.heard()
+    assert (heard.api, heard.model, heard.authorised) == ("gemini", "gemini-2.5-flash", True)
+
+
+def test_gemini_counts_refuses_and_fails_in_its_own_words(server: RehearsalServer) -> None:
+    assert json.loads(post(server, f"{GEMINI}:countTokens", body("x" * 400))[1])["totalTokens"] > 100
+    assert post(server, f"{GEMINI}:embedContent", body("x"))[0] == 404
+    for data, code, word in ((b"x", 400, "INVALID_ARGUMENT"), (body("limit"), 429, "RESOURCE_EXHAUSTED")):
+        status, answer, _ = post(server, f"{GEMINI}:generateContent", data)
+        assert (status, json.loads(answer)["error"]["status"]) == (code, word)
+
+
 def test_a_connection_is_kept_for_the_next_request(server: RehearsalServer) -> None:
     connection = connect(server)
     for stream in (True, False, True):
@@ -108,9 +131,9 @@ def test_the_small_paths(server: RehearsalServer) -> None:
 @pytest.mark.parametrize("size", [64 * 1024, 200 * 1024])
 def test_a_large_prompt_arrives_byte_for_byte(server: RehearsalServer, size: int) -> None:
     prompt = ("'\"$(x)`\t\n你好🐎" * size)[:size]
-    for path in (MESSAGES, RESPONSES, CHAT):
+    for path in (MESSAGES, RESPONSES, CHAT, f"{GEMINI}:generateContent"):
         post(server, path, body(prompt))
-    assert [heard.prompt == prompt for heard in server.heard()] == [True] * 3
+    assert [heard.prompt == prompt for heard in server.heard()] == [True] * 4
 
 
 @pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])

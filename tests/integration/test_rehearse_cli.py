@@ -135,7 +135,7 @@ def test_ctrl_c_reaches_the_command_and_leaves_nothing(site: Site) -> None:
     argv = ["remuda", "rehearse", "--scenario", "errors", "--", *INNER, "rehearse-hang"]
     with Terminal(argv, site.cwd, site.env) as terminal:
         eventually(lambda: len(site.processes()) >= 5)
-        eventually(lambda: (site.home / "state" / "remuda.db").exists())
+        eventually((site.home / "state" / "remuda.db").exists)
         terminal.type("\x03")
         assert terminal.end() == 130
         eventually(lambda: not site.processes(), 2)

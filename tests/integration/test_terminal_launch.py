@@ -146,6 +146,14 @@ def test_bg_leaves_the_terminal_to_the_shell(site: Site) -> None:
         assert terminal.end() == 0
 
 
+def test_the_terminal_is_given_back_to_a_script(site: Site) -> None:
+    site.program("claude", f"{SHELL}exit 0\n")
+    with Terminal(["sh", "-c", "remuda claude; read line; echo got $line"], site.cwd, site.env) as terminal:
+        terminal.type("it\n")
+        terminal.expect("got it")
+        assert terminal.end() == 0
+
+
 def test_ctrl_z_where_nobody_could_resume_us_does_not_hang(site: Site) -> None:
     site.program("claude", ECHO)
     with on_terminal(site, "claude") as terminal:

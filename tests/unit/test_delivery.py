@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remuda.core.children import Command
 from remuda.core.errors import UsageError
+from remuda.core.processes import Command
 from remuda.prompts.delivery import check_prompt, deliver, payload, scratch_folder
 from remuda.runtimes import registry
 from remuda.runtimes.base import PROMPT, PROMPT_FILE, Channel, Invocation, ScratchFile

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tools import generate_docs
 
-from remuda.surfaces.cli.main import VERBS
+from remuda.surfaces.cli.main import PLACES
 
 ROOT = Path(__file__).resolve().parents[2]
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -63,7 +63,7 @@ def test_generated_pages_are_up_to_date() -> None:
 
 def test_every_verb_has_a_section() -> None:
     headings = _HEADING.findall((ROOT / "docs/cli.md").read_text("utf-8"))
-    assert [verb.name for verb in VERBS if f"remuda {verb.name}" not in headings] == []
+    assert [verb for verb in PLACES if f"remuda {verb}" not in headings] == []
 
 
 def test_every_link_leads_somewhere() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.core.children import exit_status, killed_by
 from remuda.core.errors import ErrorKind
 from remuda.core.events import Failure, Usage
+from remuda.core.processes import exit_status, killed_by
 from remuda.runtimes.base import TurnState
 from remuda.sessions.headless import conclude
 

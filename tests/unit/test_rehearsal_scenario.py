@@ -1,4 +1,4 @@
-"""Scenarios, the choice of a step, and the three wire dialects: all pure."""
+"""Scenarios, the choice of a step, and the wire dialects: all pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.rehearsal import brain, wire_anthropic, wire_chat, wire_responses
+from remuda.rehearsal import brain, wire_anthropic, wire_chat, wire_gemini, wire_responses
 from remuda.rehearsal.exchange import Ask, Entry, Fault, Reply, Tool, ToolCall, Usage, digest
 from remuda.rehearsal.scenario import (
     Scenario,
@@ -24,7 +24,9 @@ from remuda.rehearsal.scenario import (
 )
 from remuda.rehearsal.wire import Wire, pieces
 
-WIRES = [wire_anthropic.WIRE, wire_responses.WIRE, wire_chat.WIRE]
+GEMINI = wire_gemini.wire_at("/v1beta/models/m:streamGenerateContent")
+assert GEMINI is not None
+WIRES = [wire_anthropic.WIRE, wire_responses.WIRE, wire_chat.WIRE, GEMINI]
 BASH = Tool("Bash", {"command": "string", "description": "string"})
 
 
@@ -250,6 +252,21 @@ CONVERSATIONS: dict[str, dict[str, object]] = {
         ],
         "tools": [{"type": "function", "function": {"name": "shell", "parameters": SCHEMA}}],
     },
+    "gemini": {
+        "systemInstruction": {"parts": [{"text": "rules"}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "<system-reminder>"}, {"text": "do"}, {"inlineData": {}}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "shell", "args": {"text": {}}}}]},
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"name": "shell", "response": {"output": "out"}}}],
+            },
+        ],
+        "tools": [
+            {"functionDeclarations": [{"name": "shell", "parametersJsonSchema": SCHEMA}]},
+            {"googleSearch": {}},
+        ],
+    },
 }
 
 
@@ -275,6 +292,40 @@ def test_tools_in_a_responses_namespace_are_called_with_it() -> None:
     said = brain.reply(Step(tool="add"), asked, "id")
     item = json.loads(bytes_of(wire_responses.encode(said, asked)))["output"][0]
     assert (item["namespace"], item["name"]) == ("mcp__calc", "add")
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "stream"),
+    [
+        ("/v1beta/models/gemini-2.5-flash:generateContent", "gemini-2.5-flash", False),
+        ("/v1/models/m:streamGenerateContent", "m", True),
+        ("/v1beta/models/m:countTokens", None, False),
+        ("/v1beta/models/m", None, False),
+        ("/v2/models/m:generateContent", None, False),
+    ],
+)
+def test_a_gemini_path_names_the_model_and_what_is_wanted(path: str, model: str | None, stream: bool) -> None:
+    wire = wire_gemini.wire_at(path)
+    asked = wire.decode(b'{"contents":[{"parts":[{"text":"hi"}]}]}') if wire else None
+    assert (asked and (asked.model, asked.stream, asked.prompt)) == (model and (model, stream, "hi"))
+    assert wire_gemini.counts_at(path) == path.endswith(":countTokens")
+
+
+def test_gemini_schemas_in_capitals_and_results_of_any_shape_are_read() -> None:
+    declared = {"type": "OBJECT", "properties": {"command": {"type": "STRING"}}}
+    body = {
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            {"role": "model", "parts": []},
+            {"role": "user", "parts": [{"functionResponse": {"response": {"error": "no"}}}]},
+            {"role": "model", "parts": []},
+            {"role": "user", "parts": [{"functionResponse": {"response": {"n": 1}}}]},
+        ],
+        "tools": [{"functionDeclarations": [{"name": "run", "parameters": declared}]}],
+    }
+    asked = wire_gemini.decode("m", False, json.dumps(body).encode())
+    assert asked.tools == (Tool("run", {"command": "string"}),)
+    assert (asked.turn, asked.tool_results) == (2, ("no", '{"n":1}'))
 
 
 BAD_TEXT = b'{"input":"\xff","messages":[{"role":"user","content":"\xff"}]}'
@@ -363,6 +414,50 @@ def test_a_chat_stream_adds_up_to_the_completion() -> None:
     assert [{k: v for k, v in call.items() if k != "index"} for call in calls] == message["tool_calls"]
     assert sent[-1]["usage"] == plain["usage"]
     assert plain["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_a_gemini_stream_adds_up_to_the_response() -> None:
+    plain = json.loads(bytes_of(wire_gemini.encode(REPLY, ask(stream=False))))
+    assert GEMINI is not None
+    sent = events(GEMINI, REPLY)
+    parts = [part for event in sent for part in event["candidates"][0]["content"]["parts"]]
+    whole = plain["candidates"][0]["content"]["parts"]
+    assert whole[:2] == [{"text": REPLY.thought, "thought": True}, {"text": REPLY.text}]
+    assert "".join(part["text"] for part in parts if part.get("thought")) == REPLY.thought
+    assert "".join(part["text"] for part in parts if "text" in part and "thought" not in part) == REPLY.text
+    assert [part["functionCall"] for part in parts if "functionCall" in part] == [
+        {"id": "call_7_0", "name": "shell", "args": {"command": "ls"}},
+        {"id": "call_7_1", "name": "Read", "args": {"path": "a"}},
+    ]
+    assert whole[2:] == [part for part in parts if "functionCall" in part]
+    assert [event for event in sent if "finishReason" in event["candidates"][0]] == sent[-1:]
+    assert sent[-1]["usageMetadata"] == plain["usageMetadata"]
+    assert plain["usageMetadata"]["cachedContentTokenCount"] == 3
+    assert plain["usageMetadata"]["totalTokenCount"] == 30
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        (Fault(400), "INVALID_ARGUMENT"),
+        (Fault(401), "UNAUTHENTICATED"),
+        (Fault(403), "PERMISSION_DENIED"),
+        (Fault(429), "RESOURCE_EXHAUSTED"),
+        (Fault(500), "INTERNAL"),
+        (Fault(503), "UNAVAILABLE"),
+        (Fault(529), "INTERNAL"),
+        (Fault(400, code="NOT_FOUND"), "NOT_FOUND"),
+    ],
+)
+def test_gemini_errors_have_googles_words(fault: Fault, status: str) -> None:
+    problem = json.loads(wire_gemini.error(fault))["error"]
+    assert problem == {"code": fault.status, "message": fault.message, "status": status}
+
+
+def test_a_gemini_quota_that_waiting_does_not_help_is_told_apart() -> None:
+    problem = json.loads(wire_gemini.error(Fault(429, code="insufficient_quota")))["error"]
+    assert problem["status"] == "RESOURCE_EXHAUSTED"
+    assert "PerDay" in problem["details"][0]["violations"][0]["quotaId"]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,4 @@
-"""Starts every child process: own process group, drained output, TERM then KILL, dead when we are.
-
-Three things end a run's processes: the process group, a mark that every descendant inherits in its
-environment (which finds the ones that left the group), and a reaper process that does both when Remuda itself
-is killed.
-"""
+"""Follows headless child processes: output drained, lines handed on, TERM then KILL."""
 
 from __future__ import annotations
 
@@ -11,18 +6,14 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import IO, Literal
 
 import msgspec
 
 from remuda.core import reaper
-from remuda.core.errors import StartError
-from remuda.core.ids import ulid
+from remuda.core.processes import Command, Process, started
 
 MAX_LINE = 64 * 1024 * 1024
 STDERR_TAIL = 16 * 1024
@@ -32,34 +23,11 @@ LINGER = 1.0
 _CHUNK = 64 * 1024
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """A program to start: argv as a list, never a shell string, and the whole environment.
-
-    Its stdin is given whole and closed, or stays open when we are to converse with it, or is empty.
-    """
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    cwd: Path
-    stdin: bytes | None = None
-    converses: bool = False
-
-
 class Line(msgspec.Struct, frozen=True):
     """A line that a child has said, and where."""
 
     stream: Literal["stdout", "stderr"]
     data: bytes
-
-
-def exit_status(returncode: int) -> int:
-    """A child's exit code as a shell tells it: 128+n for signal n."""
-    return 128 - returncode if returncode < 0 else returncode
-
-
-def killed_by(status: int) -> int | None:
-    """The signal that an exit status speaks of, if it does; 255 is one that programs choose themselves."""
-    return status - 128 if 128 < status < 128 + signal.NSIG else None
 
 
 class Lines:
@@ -98,86 +66,36 @@ class Lines:
         return line
 
 
-class Reaper:
-    """The process that cleans up after us, as long as we have not said that the run is over and clean."""
-
-    def __init__(self, mark: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", reaper.__file__, mark],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Without a release, this waits until the reaper has cleaned up."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
-
-    def _say(self, word: bytes) -> None:
-        stdin = self._process.stdin
-        assert stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            os.write(stdin.fileno(), word)
-
-    def watch(self, group: int) -> None:
-        """Tell the reaper which process group to end."""
-        self._say(str(group).encode())
-
-    def release(self) -> None:
-        """The run is over and clean."""
-        self._say(b"done")
-
-
-def marked_environment(env: Mapping[str, str], mark: str) -> dict[str, str]:
-    """The child's environment with this run's mark behind those of the runs it is nested in."""
-    outer = os.environ.get(reaper.MARK)
-    return {**env, reaper.MARK: f"{outer}/{mark}" if outer else mark}
-
-
-class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
-    """Tells the program's own end from that of its output, which a process it left behind may hold open."""
-
-    def __init__(self) -> None:
-        super().__init__(limit=_CHUNK, loop=asyncio.get_running_loop())
-        self.exited = asyncio.Event()
-
-    def process_exited(self) -> None:
-        super().process_exited()
-        self.exited.set()
-
-
 class Child:
-    """A running headless child: its output lines, its last words, its end."""
+    """A running headless child, followed: its output lines, its last words, its end."""
 
-    def __init__(
-        self, transport: asyncio.SubprocessTransport, protocol: _Protocol, mark: str, command: Command
-    ) -> None:
-        self._transport = transport
-        self._protocol = protocol
-        self._mark = mark
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._loop = asyncio.get_running_loop()
+        self._exited = asyncio.Event()
         self._tail = bytearray()
         self._lines: asyncio.Queue[Line | None] = asyncio.Queue(maxsize=1024)
-        self._stdout = asyncio.create_task(self._read_stdout())
-        self._stderr = asyncio.create_task(self._read_stderr())
-        self._tasks = [self._stdout, self._stderr, asyncio.create_task(self._close_behind())]
-        self._converses = command.converses
-        if command.stdin is not None:
-            self._tasks.append(asyncio.create_task(self._write_stdin(command.stdin)))
-        self.last_activity = asyncio.get_running_loop().time()
+        self._converses = process.command.converses
+        self._transports: list[asyncio.BaseTransport] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self.last_activity = self._loop.time()
+
+    async def attach(self) -> None:
+        """Take over the pipes."""
+        self._watch_exit()
+        popen = self._process.popen
+        assert popen.stdout is not None
+        assert popen.stderr is not None
+        self._stdin = await self._writer(popen.stdin) if popen.stdin else None
+        self._stdout = asyncio.create_task(self._read_stdout(await self._reader(popen.stdout)))
+        self._stderr = asyncio.create_task(self._read_stderr(await self._reader(popen.stderr)))
+        self._tasks += [self._stdout, self._stderr, asyncio.create_task(self._close_behind())]
+        if self._process.command.stdin is not None:
+            self._tasks.append(asyncio.create_task(self._write_stdin(self._process.command.stdin)))
 
     @property
     def pid(self) -> int:
-        pid = self._transport.get_pid()
-        assert pid is not None
-        return pid
+        return self._process.popen.pid
 
     @property
     def stderr_tail(self) -> str:
@@ -190,56 +108,87 @@ class Child:
 
     def answer(self, say: Callable[[], bytes | None]) -> None:
         """In a conversation, send what there is to say; None ends it."""
-        stdin = self._protocol.stdin
-        if not self._converses or stdin is None:
+        if not self._converses or self._stdin is None:
             return
         words = say()
         if words is None:
             self._converses = False
-            stdin.close()
+            self._stdin.close()
         elif words:
-            stdin.write(words)
+            self._stdin.write(words)
 
     async def wait(self) -> int:
         """The exit code, once the child has ended and its last words have been read."""
-        await self._protocol.exited.wait()
+        await self._exited.wait()
         await asyncio.wait({self._stderr}, timeout=2 * LINGER)
-        code = self._transport.get_returncode()
-        assert code is not None
-        return code
+        return self._process.popen.wait()
 
     async def stop(self, grace: float = reaper.GRACE) -> None:
         """End the child and everything it started."""
-        if not self._protocol.exited.is_set():
-            reaper.kill_group(self.pid, signal.SIGTERM)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._protocol.exited.wait(), grace)
-        await self._end_group()
-        await self._protocol.exited.wait()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._transport.close()
+        try:
+            if not self._exited.is_set():
+                reaper.kill_group(self.pid, signal.SIGTERM)
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._exited.wait(), grace)
+            await self._end_group()
+            await self._exited.wait()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            for transport in self._transports:
+                transport.close()
+            await asyncio.sleep(0)
+
+    def _watch_exit(self) -> None:
+        """Notice the program's own end, which may come before that of its output."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except (AttributeError, OSError):
+            threading.Thread(target=self._wait_in_thread, daemon=True).start()
+        else:
+            self._loop.add_reader(handle, self._has_exited, handle)
+
+    def _has_exited(self, handle: int) -> None:
+        self._loop.remove_reader(handle)
+        os.close(handle)
+        self._process.popen.wait()
+        self._exited.set()
+
+    def _wait_in_thread(self) -> None:
+        self._process.popen.wait()
+        self._loop.call_soon_threadsafe(self._exited.set)
 
     async def _end_group(self) -> None:
         """End the group and whatever left it with the mark in its environment."""
         reaper.kill_group(self.pid, signal.SIGKILL)
-        if reaper.marked(self._mark):
-            await asyncio.to_thread(reaper.sweep, self._mark)
+        if reaper.marked(self._process.mark):
+            await asyncio.to_thread(reaper.sweep, self._process.mark)
 
     async def _close_behind(self) -> None:
         """End what the program left running with its output open, so that the output ends."""
-        await self._protocol.exited.wait()
+        await self._exited.wait()
         _, still_open = await asyncio.wait({self._stdout, self._stderr}, timeout=LINGER)
         if still_open:
             await self._end_group()
 
-    def _touch(self) -> None:
-        self.last_activity = asyncio.get_running_loop().time()
+    async def _reader(self, pipe: IO[bytes]) -> asyncio.StreamReader:
+        reader = asyncio.StreamReader(limit=_CHUNK)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        transport, _ = await self._loop.connect_read_pipe(lambda: protocol, pipe)
+        self._transports.append(transport)
+        return reader
 
-    async def _read_stdout(self) -> None:
-        stdout = self._protocol.stdout
-        assert stdout is not None
+    async def _writer(self, pipe: IO[bytes]) -> asyncio.StreamWriter:
+        protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader())
+        transport, _ = await self._loop.connect_write_pipe(lambda: protocol, pipe)
+        self._transports.append(transport)
+        return asyncio.StreamWriter(transport, protocol, None, self._loop)
+
+    def _touch(self) -> None:
+        self.last_activity = self._loop.time()
+
+    async def _read_stdout(self, stdout: asyncio.StreamReader) -> None:
         lines = Lines()
         while chunk := await stdout.read(_CHUNK):
             self._touch()
@@ -249,9 +198,7 @@ class Child:
             await self._lines.put(Line("stdout", line))
         await self._lines.put(None)
 
-    async def _read_stderr(self) -> None:
-        stderr = self._protocol.stderr
-        assert stderr is not None
+    async def _read_stderr(self, stderr: asyncio.StreamReader) -> None:
         lines = Lines()
         while chunk := await stderr.read(_CHUNK):
             self._touch()
@@ -262,52 +209,46 @@ class Child:
                     self._lines.put_nowait(Line("stderr", line))
 
     async def _write_stdin(self, payload: bytes) -> None:
-        stdin = self._protocol.stdin
-        assert stdin is not None
+        assert self._stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            stdin.write(payload)
-            await stdin.drain()
-        stdin.close()
+            self._stdin.write(payload)
+            await self._stdin.drain()
+        self._stdin.close()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            await stdin.wait_closed()
+            await self._stdin.wait_closed()
+
+
+@contextlib.asynccontextmanager
+async def followed(process: Process) -> AsyncIterator[Child]:
+    """Follow a started child; leaving the block ends it and everything it started."""
+    child = Child(process)
+    try:
+        await child.attach()
+        yield child
+    finally:
+        await _uncut(child.stop())
+
+
+async def _uncut(work: Coroutine[None, None, None]) -> None:
+    """Finish what must not be cut off half-way; a cancellation that came meanwhile counts afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled:
+        raise cancelled
 
 
 @contextlib.asynccontextmanager
 async def running(command: Command) -> AsyncIterator[Child]:
-    """Start a headless child; leaving the block ends it and everything it started."""
-    mark = ulid()
-    with Reaper(mark) as guardian:
-        child = await _start(command, mark)
-        guardian.watch(child.pid)
-        try:
+    """Start a headless child and follow it."""
+    with started(command) as process:
+        async with followed(process) as child:
             yield child
-        finally:
-            await asyncio.shield(child.stop())
-            guardian.release()
-
-
-async def _start(command: Command, mark: str) -> Child:
-    try:
-        transport, protocol = await asyncio.get_running_loop().subprocess_exec(
-            _Protocol,
-            *command.argv,
-            stdin=subprocess.PIPE if command.converses or command.stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=command.cwd,
-            env=marked_environment(command.env, mark),
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise StartError(f"cannot start {command.argv[0]}: {start_reason(error)}") from None
-    return Child(transport, protocol, mark, command)
-
-
-def start_reason(error: OSError | ValueError) -> str:
-    """What the system said, without the arguments that may hold a prompt."""
-    if isinstance(error, OSError):
-        return error.strerror or "unknown error"
-    return "an argument holds a NUL byte"
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -24,11 +24,11 @@ class EnvironmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class RunConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Defaults for runs. A timeout of 0 means none."""
+    """Defaults for runs. A timeout of 0 means none; without a patience, each runtime's own holds."""
 
     timeout: Seconds = 0
     idle_timeout: Seconds = 0
-    retry_patience: Seconds = 4.0
+    retry_patience: Seconds | None = None
     retry_patience_midway: Seconds = 120.0
 
 

@@ -139,6 +139,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     runtime_session: str | None = None
     refused: tuple[str, ...] = ()
 
+    @classmethod
+    def failed(cls, failure: Failure) -> Result:
+        """The result of a turn that never began."""
+        return cls(stop_reason="error", text="", usage=None, cost_usd=None, exit_code=None, error=failure)
+
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of the event stream: an update, or the result that ends the turn."""

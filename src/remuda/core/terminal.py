@@ -10,9 +10,9 @@ from types import FrameType, TracebackType
 from typing import Self
 
 from remuda.core import reaper
-from remuda.core.children import Command, Reaper, exit_status, marked_environment, start_reason
 from remuda.core.errors import StartError
 from remuda.core.ids import ulid
+from remuda.core.processes import Command, Reaper, exit_status, marked_environment, start_reason
 
 _RELAYED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 

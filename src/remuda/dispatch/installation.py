@@ -14,6 +14,7 @@ from remuda.core.files import write_atomic
 from remuda.runtimes.base import Runtime
 
 VERSION_TIMEOUT = 20.0
+CACHE = "versions.json"
 
 
 class Installation(msgspec.Struct, frozen=True):
@@ -47,18 +48,21 @@ def _fingerprint(path: str) -> str:
     return f"{real}:{stat.st_mtime_ns}:{stat.st_size}"
 
 
+def known_version(runtime: Runtime, installation: Installation, cache_folder: Path) -> str | None:
+    """The installed version, if it has been asked for since the program last changed."""
+    if runtime.built_in:
+        return runtime.verified_version
+    return _read_cache(cache_folder / CACHE).get(_fingerprint(installation.path))
+
+
 async def version(
     runtime: Runtime, installation: Installation, environ: Mapping[str, str], cache_folder: Path
 ) -> str | None:
     """The installed version; remembered until the program changes. None when it does not say."""
-    if runtime.built_in:
-        return runtime.verified_version
-    cache = cache_folder / "versions.json"
-    key = _fingerprint(installation.path)
-    known = _read_cache(cache)
-    if key in known:
-        return known[key]
-    from remuda.core.children import Command, ask
+    if known := known_version(runtime, installation, cache_folder):
+        return known
+    from remuda.core.children import ask
+    from remuda.core.processes import Command
 
     command = Command(
         argv=(*installation.program, *runtime.version_arguments),
@@ -69,8 +73,10 @@ async def version(
     found = re.search(runtime.version_pattern, answer.stdout) if answer and answer.returncode == 0 else None
     if found is None:
         return None
-    write_atomic(cache, msgspec.json.encode({**_read_cache(cache), key: found.group()}))
-    return found.group()
+    cache, version = cache_folder / CACHE, found.group()
+    entry = {_fingerprint(installation.path): version}
+    write_atomic(cache, msgspec.json.encode({**_read_cache(cache), **entry}))
+    return version
 
 
 def _read_cache(cache: Path) -> dict[str, str]:

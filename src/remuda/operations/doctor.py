@@ -10,7 +10,8 @@ import msgspec
 
 from remuda import __version__
 from remuda.core import evidence, log
-from remuda.core.children import Command, ask
+from remuda.core.children import ask
+from remuda.core.processes import Command
 from remuda.dispatch import installation
 from remuda.operations.agents import which
 from remuda.operations.world import World

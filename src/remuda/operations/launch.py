@@ -8,9 +8,9 @@ import msgspec
 
 from remuda import __version__
 from remuda.core import clock, log
-from remuda.core.children import Command
 from remuda.core.errors import NotInstalledError, RemudaError
 from remuda.core.ids import ulid
+from remuda.core.processes import Command
 from remuda.core.terminal import hand_over
 from remuda.dispatch import installation, launcher_context
 from remuda.operations.agents import which

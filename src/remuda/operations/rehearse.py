@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from remuda.core.children import Command
 from remuda.core.errors import ConfigError, UsageError
+from remuda.core.processes import Command
 from remuda.core.terminal import hand_over
 from remuda.operations.environment import ENDPOINT
 from remuda.operations.world import World
@@ -34,13 +34,19 @@ def serving(request: RehearseRequest) -> Iterator[RehearsalServer]:
         raise ConfigError(
             error.message, "'remuda rehearse --help' shows what a scenario looks like."
         ) from None
-    try:
-        with RehearsalServer(scenario, port=request.port, record=request.record) as server:
-            yield server
-    except OSError as error:
-        raise UsageError(
-            f"cannot serve on port {request.port}: {error.strerror}", "Choose another --port."
-        ) from None
+    with contextlib.ExitStack() as held:
+        try:
+            server = held.enter_context(RehearsalServer(scenario, port=request.port, record=request.record))
+        except OSError as error:
+            raise _cannot_serve(request, error) from None
+        yield server
+
+
+def _cannot_serve(request: RehearseRequest, error: OSError) -> UsageError:
+    """Of the two things a server needs from the system, only a file has a name."""
+    if error.filename:
+        return UsageError(f"cannot record to {request.record}: {error.strerror}", "Choose another --record.")
+    return UsageError(f"cannot serve on port {request.port}: {error.strerror}", "Choose another --port.")
 
 
 def around(world: World, request: RehearseRequest, command: tuple[str, ...]) -> int:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from remuda.core.children import Command
 from remuda.core.errors import UsageError
 from remuda.core.files import private_folder, write_new
 from remuda.core.ids import ulid
+from remuda.core.processes import Command
 from remuda.runtimes.base import PROMPT, PROMPT_FILE, Channel, Invocation, Runtime, ScratchFile
 
 _PROMPT_NAME = "prompt.md"

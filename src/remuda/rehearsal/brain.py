@@ -18,6 +18,7 @@ SHELL_TOOLS = frozenset(
         "bash",
         "shell",
         "shell_command",
+        "exec",
         "exec_command",
         "run_shell_command",
         "terminal",

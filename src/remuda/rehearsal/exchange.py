@@ -17,6 +17,7 @@ NOTES = (
     "<user_instructions>",
     "<permissions instructions>",
     "# AGENTS.md instructions",
+    "<<<BEGIN_",
 )
 """Openings of user-role text that agent CLIs write themselves; never a person's prompt."""
 

@@ -1,4 +1,4 @@
-"""The Gemini API dialect: the path names the model and what is wanted of it, the body holds the conversation."""
+"""The Gemini API dialect: the path names the model and what is wanted of it, the body is the conversation."""
 
 from __future__ import annotations
 
@@ -144,7 +144,11 @@ def _calls(reply: Reply) -> list[dict[str, object]]:
 
 def _response(reply: Reply, ask: Ask, parts: list[dict[str, object]], *, last: bool) -> dict[str, object]:
     candidate: dict[str, object] = {"content": {"role": "model", "parts": parts}, "index": 0}
-    response = {"candidates": [candidate], "modelVersion": ask.model, "responseId": reply.id}
+    response: dict[str, object] = {
+        "candidates": [candidate],
+        "modelVersion": ask.model,
+        "responseId": reply.id,
+    }
     if not last:
         return response
     candidate["finishReason"] = _STOPS[reply.stop]
@@ -173,7 +177,7 @@ def _stream(reply: Reply, ask: Ask) -> Iterator[Frame]:
 
 
 def error(fault: Fault) -> bytes:
-    """The error body, with the status word Google pairs with the number unless a code of that kind is given."""
+    """The error body, with the status word Google pairs with the number unless the code is such a word."""
     usual = _STATUSES.get(fault.status, "UNKNOWN" if fault.status < 500 else "INTERNAL")
     status = fault.code if fault.code in _STATUSES.values() else usual
     problem: dict[str, object] = {"code": fault.status, "message": fault.message, "status": status}

@@ -80,7 +80,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments (behind the program), environment and files that carry out a turn.
 
     ``preamble`` goes in front of the prompt, for runtimes that have no other place for such instructions.
-    ``keeps`` asks for the session's lasting folder to be there.
+    ``keeps`` asks for the session's lasting folder to be there, with the ``kept`` files in it.
     """
 
     arguments: tuple[str, ...]
@@ -88,6 +88,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[ScratchFile, ...] = ()
     preamble: str = ""
     keeps: bool = False
+    kept: tuple[ScratchFile, ...] = ()
 
 
 class TurnState(msgspec.Struct, kw_only=True):
@@ -132,11 +133,16 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     """How a program behaves where programs differ. Tests and ``doctor --verify`` hold it to this.
 
     ``ask`` is what becomes of a tool that needs approval when nobody is there: it is refused and that is
-    told, refused without a word, or run. ``builder_writes``: a shell command may write below the working folder.
-    ``bypass_as_root`` are the variables without which a bypass fails as root.
+    told, refused without a word, or run. ``refuses`` are the bounds that it cannot be held to: a run that
+    asks for one is refused. ``shell``: the model is offered a shell. ``builder_writes``: a shell command
+    may write below the working folder. ``bypass_as_root`` are the variables without which a bypass fails
+    as root. ``own_sessions``: a session that Remuda itself never saw can be resumed, too. ``drop`` is
+    what becomes of a turn whose answer breaks off: it fails, or the model is asked to go on from there.
     """
 
     ask: Literal["refused", "silent", "runs"] = "refused"
+    refuses: frozenset[Permission | Access] = frozenset()
+    shell: bool = True
     builder_writes: bool = True
     bypass_as_root: Mapping[str, str] = {}
     system_prompt: bool = True
@@ -149,6 +155,8 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     cache_reads: bool = True
     cache_writes: bool = True
     resume: bool = True
+    own_sessions: bool = True
+    drop: Literal["fails", "goes on"] = "fails"
     quota: ErrorKind = "quota"
 
 
@@ -205,6 +213,8 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     spawn_command: Callable[[Turn], Invocation]
     parser: Callable[[Turn, str], Parser]
     conduct: Conduct = Conduct()
+    patience: float = 4.0
+    """Seconds to let it retry a failing model before its first answer: its first retry must fit in."""
 
     connect: Callable[[Turn], Invocation] | None = None
     rejects: frozenset[Mode] = frozenset()
@@ -213,7 +223,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     built_in: bool = False
     locate: Locate = on_path
     version_arguments: tuple[str, ...] = ("--version",)
-    version_pattern: str = r"\d+\.\d+\.\d+[\w.-]*\w"
+    version_pattern: str = r"\d+\.\d+\.\d+(?:[\w.-]*\w)?"
     help_checks: tuple[HelpCheck, ...] = ()
     environment: tuple[str, ...] = ()
     home_variable: str | None = None

@@ -10,7 +10,7 @@ from remuda.core.events import Failure
 _QUOTA = re.compile(r"quota|billing|credit|usage limit|payment required", re.IGNORECASE)
 _WORDS: tuple[tuple[ErrorKind, str], ...] = (
     ("quota", r"insufficient_quota|quota exceeded|exceeded your|credit balance|usage limit"),
-    ("auth", r"\b40[13]\b|unauthori[sz]ed|authenticat|api key|not logged in|/login"),
+    ("auth", r"\b40[13]\b|unauthori[sz]ed|authenticat|api.?key|not logged in|/login"),
     ("rate_limit", r"\b429\b|rate.?limit|too many requests"),
     ("model", r"\b(400|5\d\d)\b|connect|network|overloaded|stream|fetch failed"),
 )

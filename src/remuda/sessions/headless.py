@@ -5,46 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, TypeVar
 
-import msgspec
-
-from remuda.core import clock
-from remuda.core.children import Child, Command, Line, exit_status, killed_by, running
-from remuda.core.errors import StartError
+from remuda.core.children import Child, Line, followed
 from remuda.core.events import AnyUpdate, Event, Failure, Result
+from remuda.core.processes import Process, exit_status, killed_by
 from remuda.runtimes.base import Parser, TurnState
 from remuda.runtimes.failures import by_text
-
-VERSION = 1
+from remuda.sessions.job import Job, Limits, envelope
 
 Got = TypeVar("Got")
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """How long a turn may take, in seconds; 0 means no limit.
-
-    ``patience`` is how long the program may go on retrying a failing model before we call the failure final:
-    short before the first answer, when nothing is lost by giving up, and long in the middle of the work.
-    """
-
-    timeout: float = 0
-    idle: float = 0
-    patience: float = 4.0
-    patience_midway: float = 120.0
-
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything one headless run needs, decided beforehand."""
-
-    session: str
-    agent: str
-    command: Command
-    parser: Parser
-    leftover: Path | None = None
-    limits: Limits = Limits()
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: the reason why a run was cut short
@@ -55,28 +27,21 @@ class Stopped(Exception):  # noqa: N818 - not an error: the reason why a run was
         self.failure = failure
 
 
-async def stream(job: Job, stop: asyncio.Event, started: Callable[[], None]) -> AsyncGenerator[Event]:
-    """Run the job; the last event carries the result. Setting ``stop`` ends it early, as cancelled.
-
-    ``started`` is called when the program runs, so that what it does costs no time of its own.
-    """
+async def follow(job: Job, process: Process, stop: asyncio.Event) -> AsyncGenerator[Event]:
+    """Follow a started job; the last event carries the result. Setting ``stop`` ends it, as cancelled."""
     numbers = itertools.count(1)
     parser = job.parser
-    try:
-        async with running(job.command) as child:
-            started()
-            try:
-                async with contextlib.aclosing(_updates(child, parser, job.limits, stop)) as updates:
-                    async for update in updates:
-                        yield envelope(job.session, job.agent, next(numbers), update=update)
-                code = await child.wait()
-                parser.finish(_leftover(job.leftover))
-                result = conclude(parser.state, code, child.stderr_tail)
-            except Stopped as stopped:
-                await child.stop()
-                result = _cut_short(parser.state, stopped.failure)
-    except StartError as error:
-        result = _cut_short(parser.state, Failure("start_failed", error.message))
+    async with followed(process) as child:
+        try:
+            async with contextlib.aclosing(_updates(child, parser, job.limits, stop)) as updates:
+                async for update in updates:
+                    yield envelope(job.session, job.agent, next(numbers), update=update)
+            code = await child.wait()
+            parser.finish(_leftover(job.leftover))
+            result = conclude(parser.state, code, child.stderr_tail)
+        except Stopped as stopped:
+            await child.stop()
+            result = _cut_short(parser.state, stopped.failure)
     yield envelope(job.session, job.agent, next(numbers), result=result)
 
 
@@ -229,11 +194,3 @@ def _result(state: TurnState, code: int | None, failure: Failure | None) -> Resu
         runtime_session=state.session,
         refused=tuple(state.refused),
     )
-
-
-def envelope(
-    session: str, agent: str, seq: int, *, update: AnyUpdate | None = None, result: Result | None = None
-) -> Event:
-    """An update or a result, numbered and stamped with its session."""
-    time = clock.rfc3339(clock.now())
-    return Event(v=VERSION, seq=seq, session=session, agent=agent, time=time, update=update, result=result)

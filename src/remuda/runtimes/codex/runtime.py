@@ -136,7 +136,6 @@ RUNTIME = Runtime(
     connect=connect,
     parser=parser,
     examine=examine,
-    version_pattern=r"\d+\.\d+\.\d+",
     help_checks=(
         HelpCheck(
             ("exec", "--help"),

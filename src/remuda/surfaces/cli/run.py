@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +16,8 @@ from remuda.core.errors import UsageError
 
 if TYPE_CHECKING:
     from remuda.core.events import Event, Result
-    from remuda.operations.run import RunRequest
+    from remuda.operations.run import Run, RunRequest
+    from remuda.operations.world import World
 
 CAPABILITIES = ("scout", "reviewer", "lead", "coordinator", "builder", "merger", "supervised")
 
@@ -107,7 +109,7 @@ def run(
     """
     import msgspec
 
-    from remuda.operations.run import RunRequest
+    from remuda.operations.preparation import RunRequest
 
     request = msgspec.convert(
         {
@@ -122,23 +124,56 @@ def run(
         },
         RunRequest,
     )
-    return asyncio.run(_stream(request, as_json))
+    return _run(request, as_json)
 
 
-async def _stream(request: RunRequest, as_json: bool) -> int:
-    """Run, show, and turn the result into an exit code. The first Ctrl-C asks the agent to end."""
-    from remuda.operations.run import run as operation
+class _Interrupts:
+    """Catches the signals that ask us to end from the first moment on, while the event loop loads too."""
+
+    def __init__(self) -> None:
+        self._seen = False
+        self._tell: Callable[[], object] | None = None
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._note)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self._seen = True
+        if self._tell:
+            self._tell()
+
+    def tell(self, how: Callable[[], object]) -> None:
+        """Pass them on from now on, those that have come already included."""
+        self._tell = how
+        if self._seen:
+            how()
+
+
+def _run(request: RunRequest, as_json: bool) -> int:
+    """Start the agent, then load what is needed to follow it: the two take their time side by side."""
+    from remuda.operations.run import begin
     from remuda.operations.world import open_world
+
+    world = open_world(cwd=request.cwd)
+    interrupts = _Interrupts()
+    with begin(world, request) as begun:
+        import asyncio
+
+        return asyncio.run(_follow(world, begun, interrupts, as_json))
+
+
+async def _follow(world: World, begun: Run, interrupts: _Interrupts, as_json: bool) -> int:
+    """Show the events and turn the result into an exit code. The first Ctrl-C asks the agent to end."""
+    import asyncio
+
+    from remuda.operations.run import follow
     from remuda.surfaces.cli.progress import JsonLines, Progress
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-            loop.add_signal_handler(number, stop.set)
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    interrupts.tell(lambda: loop.call_soon_threadsafe(stop.set))
     show = JsonLines() if as_json else Progress(sys.stderr)
     last: Event | None = None
-    async with aclosing(operation(open_world(cwd=request.cwd), request, stop)) as events:
+    async with aclosing(follow(world, begun, stop)) as events:
         async for event in events:
             show.event(event)
             last = event
@@ -148,8 +183,8 @@ async def _stream(request: RunRequest, as_json: bool) -> int:
 
 
 def _exit_code(result: Result) -> int:
-    from remuda.core.children import killed_by
     from remuda.core.errors import EXIT_OK, exit_code_for
+    from remuda.core.processes import killed_by
 
     if result.error is None:
         return EXIT_OK

@@ -1,0 +1,161 @@
+"""Prepares a run: decides who runs and in which session, chooses the prompt's channel, builds the command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from remuda.core import evidence, log
+from remuda.core.errors import NotFoundError, NotInstalledError, UsageError
+from remuda.core.files import private_folder, write_atomic
+from remuda.core.ids import ulid, uuid4
+from remuda.core.processes import Command
+from remuda.dispatch import installation
+from remuda.dispatch.capability import access_for
+from remuda.operations.agents import which
+from remuda.operations.environment import ENDPOINT, headless_environment
+from remuda.operations.world import World
+from remuda.prompts import delivery, selection
+from remuda.runtimes import registry
+from remuda.runtimes.base import Mode, Permission, Runtime, Turn
+from remuda.sessions.job import Job, Limits
+
+if TYPE_CHECKING:
+    from remuda.sessions.store import Session
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One prompt for one agent. ``session`` continues an earlier session; a limit of 0 means none."""
+
+    prompt: str
+    agent: str | None = None
+    model: str | None = None
+    capability: str | None = None
+    permission: Permission = "ask"
+    system_prompt: str | None = None
+    append_system_prompt: str | None = None
+    cwd: Path | None = None
+    session: str | None = None
+    timeout: float | None = None
+    idle_timeout: float | None = None
+    env: Mapping[str, str] = {}
+    extra: tuple[str, ...] = ()
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Who runs, where, and in which session."""
+
+    runtime: Runtime
+    cwd: Path
+    session: str
+    runtime_session: str
+    resume: bool
+
+
+def plan_run(world: World, request: RunRequest) -> Plan:
+    """Decide who runs. A resumed session keeps its agent, its folder and its own id."""
+    cwd = (request.cwd or world.cwd).absolute()
+    if not cwd.is_dir():
+        raise NotFoundError(f"{cwd} is not a folder", "Choose an existing one with --cwd.")
+    earlier = _earlier(world, request.session) if request.session else None
+    wanted = request.agent or (earlier.agent if earlier else None)
+    runtime = registry.get(which(msgspec.structs.replace(world, cwd=cwd), wanted).agent)
+    if earlier is None:
+        native = request.session or uuid4()
+        return Plan(runtime, cwd, ulid(), native, resume=request.session is not None)
+    if earlier.runtime != runtime.name or not earlier.runtime_session:
+        raise UsageError(
+            f"session {request.session} belongs to {earlier.runtime}, not to {runtime.name}",
+            "Leave out --agent, or start a new session.",
+        )
+    folder = cwd if request.cwd else Path(earlier.cwd)
+    return Plan(runtime, folder, earlier.id, earlier.runtime_session, resume=True)
+
+
+def _earlier(world: World, session: str) -> Session | None:
+    from remuda.sessions import store
+
+    return store.find(world.folders.database, session)
+
+
+def prepare(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Job:
+    """Find the program, choose the prompt's channel and build the command."""
+    runtime = plan.runtime
+    found = installation.find(runtime, world.environ, world.config)
+    if found is None:
+        raise NotInstalledError(
+            f"{runtime.title} is not installed: {runtime.binary} is not on PATH",
+            f"Install it with '{runtime.install}', or choose another agent ('remuda agents').",
+        )
+    turn = _turn(world, request, plan, scratch)
+    invocation = runtime.print_command(turn)
+    if invocation.keeps:
+        private_folder(turn.keep)
+        for file in invocation.kept:
+            write_atomic(turn.keep / file.name, file.content.encode())
+    text = delivery.payload(runtime, invocation, request.prompt)
+    mode = _channel(world, runtime, found, len(text.encode()))
+    command = Command(
+        argv=(*found.program, *invocation.arguments),
+        env={**headless_environment(world, runtime, request.env), **invocation.env},
+        cwd=plan.cwd,
+    )
+    return Job(
+        session=plan.session,
+        agent=runtime.name,
+        command=delivery.deliver(command, runtime.channel(mode), text, invocation.files, scratch),
+        parser=runtime.parser(turn, text),
+        leftover=scratch / runtime.leaves if runtime.leaves else None,
+        limits=_limits(world, request, runtime),
+    )
+
+
+def _channel(world: World, runtime: Runtime, found: installation.Installation, size: int) -> Mode:
+    """The prompt's channel, with a warning when it is not the one that was asked for."""
+    requested = selection.from_env(world.environ, world.config.prompt_delivery, log.warn)
+    chosen = selection.select(runtime, requested, size, _withdrawn(world, runtime, found))
+    for warning in chosen.warnings:
+        log.warn(warning, agent=runtime.name)
+    return chosen.mode
+
+
+def _withdrawn(world: World, runtime: Runtime, found: installation.Installation) -> set[Mode]:
+    """Channels that were seen to fail on exactly the installed version, as it was when that was seen."""
+    version = installation.known_version(runtime, found, world.folders.cache)
+    known = evidence.latest(world.folders.evidence_file, runtime.name, version)
+    return {
+        channel.mode
+        for channel in runtime.channels
+        if (item := known.get(f"channel.{channel.mode}")) and not item.holds
+    }
+
+
+def _turn(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Turn:
+    settings = world.config.runtimes.get(plan.runtime.name)
+    return Turn(
+        cwd=plan.cwd,
+        scratch=scratch,
+        keep=world.folders.data / "sessions" / plan.session,
+        session=plan.runtime_session,
+        resume=plan.resume,
+        model=request.model or (settings and settings.model) or None,
+        permission=request.permission,
+        access=access_for(request.capability),
+        system_prompt=request.system_prompt,
+        append_system_prompt=request.append_system_prompt,
+        endpoint=request.env.get(ENDPOINT) or world.environ.get(ENDPOINT) or None,
+        extra=request.extra,
+    )
+
+
+def _limits(world: World, request: RunRequest, runtime: Runtime) -> Limits:
+    config = world.config.run
+    return Limits(
+        timeout=config.timeout if request.timeout is None else request.timeout,
+        idle=config.idle_timeout if request.idle_timeout is None else request.idle_timeout,
+        patience=runtime.patience if config.retry_patience is None else config.retry_patience,
+        patience_midway=config.retry_patience_midway,
+    )

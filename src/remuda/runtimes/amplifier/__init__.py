@@ -1,0 +1,1 @@
+"""Amplifier, by Microsoft."""

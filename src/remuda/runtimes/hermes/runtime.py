@@ -1,0 +1,164 @@
+"""Hermes: declaration and commands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from remuda.core.errors import RefusedError, UsageError
+from remuda.runtimes.base import Channel, Conduct, Feature, HelpCheck, Invocation, Runtime, ScratchFile, Turn
+from remuda.runtimes.hermes.stream import parser
+
+VERSION = "0.19.0"
+_ADMINISTRATED = Path("/etc/hermes")
+_NOWHERE = "/dev/null"
+_MODEL = "gpt-5.4"
+
+_PLAIN_PATH = re.compile(r"/[^:'\\$\n]*")
+"""A path that means one folder in a list of folders, and itself in an env file."""
+
+_BOUNDS: dict[str, object] = {
+    "approvals": {"mode": "manual", "deny": ["*"]},
+    "command_allowlist": [],
+    "memory": {"write_approval": True},
+    "skills": {"write_approval": True},
+}
+"""No shell command at all: Hermes asks about dangerous ones only. What it learns waits for a person."""
+
+
+def _endpoint(turn: Turn) -> dict[str, object]:
+    """Another model endpoint: nothing is looked up, downloaded or asked for besides."""
+    return {
+        "model": {
+            "provider": "custom",
+            "base_url": f"{turn.endpoint}/v1",
+            "api_key": "remuda-endpoint-key",
+            "default": turn.model or _MODEL,
+            "context_length": 200_000,
+        },
+        "auxiliary": {"title_generation": {"enabled": False}},
+        "security": {"tirith_enabled": False, "allow_lazy_installs": False},
+    }
+
+
+def _config(turn: Turn, bounded: bool) -> dict[str, object]:
+    """What this turn sets aside of the user's configuration, which stays untouched."""
+    config = dict(_BOUNDS) if bounded else {}
+    if turn.endpoint is not None:
+        config |= _endpoint(turn)
+    elif turn.model:
+        config["model"] = {"default": turn.model}
+    if turn.append_system_prompt is not None:
+        config["agent"] = {"environment_hint": turn.append_system_prompt}
+    return config
+
+
+def _variables(turn: Turn, bounded: bool) -> dict[str, str]:
+    """Bounds that hold in the whole process, for the agents below it too. An access bound also keeps out the
+    user's own tools (MCP servers, plugins), which ask nobody."""
+    if not bounded:
+        return {"HERMES_YOLO_MODE": "1"} if turn.permission == "bypass" else {}
+    variables = {"HERMES_YOLO_MODE": "0", "HERMES_EXEC_ASK": "1", "HERMES_WRITE_SAFE_ROOT": _NOWHERE}
+    if turn.access is not None:
+        variables["HERMES_SAFE_MODE"] = "1"
+    if turn.access == "workspace":
+        if not _PLAIN_PATH.fullmatch(str(turn.cwd)):
+            raise RefusedError(
+                "Hermes cannot be held to a folder with such a name",
+                "Rename it: no colon, quote, backslash or dollar sign.",
+            )
+        variables["HERMES_WRITE_SAFE_ROOT"] = str(turn.cwd)
+    return variables
+
+
+def _invocation(turn: Turn, arguments: tuple[str, ...], bounded: bool) -> Invocation:
+    """The command in a configuration of its own, laid over the user's as an administrator's would be."""
+    if turn.system_prompt is not None:
+        raise UsageError(
+            "Hermes has no way to replace its system prompt for one run",
+            "Use --append-system-prompt, or another agent (claude, codex).",
+        )
+    config, variables = _config(turn, bounded), _variables(turn, bounded)
+    env = dict(variables)
+    files: tuple[ScratchFile, ...] = ()
+    if config:
+        if _ADMINISTRATED.is_dir():
+            raise RefusedError(
+                f"the rules in {_ADMINISTRATED} leave no room for this run's own",
+                "Leave out the model, the capability and the endpoint, and use --permission bypass.",
+            )
+        env["HERMES_MANAGED_DIR"] = str(turn.scratch)
+        lines = "".join(f"{name}='{value}'\n" for name, value in variables.items())
+        files = (ScratchFile("config.yaml", json.dumps(config)), ScratchFile(".env", lines))
+    if turn.endpoint is not None:
+        env["HERMES_HOME"] = str(turn.keep)
+    return Invocation(arguments=arguments, env=env, files=files, keeps=turn.endpoint is not None)
+
+
+def print_command(turn: Turn) -> Invocation:
+    """The Agent Client Protocol: the only way in for long prompts, and the only one that asks us."""
+    bounded = turn.permission == "ask" or turn.access is not None
+    return _invocation(turn, ("acp", *turn.extra), bounded)
+
+
+def spawn_command(turn: Turn) -> Invocation:
+    """The terminal interface, where a person answers for themselves."""
+    resume = ("--resume", turn.session) if turn.resume else ()
+    return _invocation(turn, (*resume, *turn.extra), turn.access is not None)
+
+
+def disarm(prompt: str) -> str:
+    """Hermes runs a leading slash as a command of its own, white space in front or not."""
+    return f"Task: {prompt}" if prompt.lstrip().startswith("/") else prompt
+
+
+def examine(environ: Mapping[str, str]) -> list[str]:
+    """An administrator's rules and ours are laid over the user's in the same way: only one can be."""
+    place = environ.get("HERMES_MANAGED_DIR")
+    return [f"the rules in {place} are set aside for runs that Remuda bounds itself"] if place else []
+
+
+RUNTIME = Runtime(
+    name="hermes",
+    title="Hermes",
+    binary="hermes",
+    install="pip install 'hermes-agent[acp]'",
+    verified_version=VERSION,
+    minimum_version="0.19.0",
+    stability="verified",
+    channels=(
+        Channel("connection", (), VERSION, note="ACP; on the command line it holds 128 KiB and asks nobody"),
+    ),
+    instruction_file="AGENTS.md",
+    print_command=print_command,
+    spawn_command=spawn_command,
+    connect=print_command,
+    parser=parser,
+    disarm=disarm,
+    examine=examine,
+    version_pattern=r"\d+\.\d+\.\d+",
+    help_checks=(HelpCheck(("--help",), ("acp", "--resume")), HelpCheck(("acp", "--help"), ("--check",))),
+    environment=(
+        *("HERMES_*", "OPENROUTER_*", "OPENAI_*", "ANTHROPIC_*", "NOUS_*", "GEMINI_*", "GOOGLE_API_KEY"),
+        *("DEEPSEEK_*", "XAI_*", "MISTRAL_*", "GROQ_*", "TERMINAL_*", "TIRITH_*"),
+    ),
+    home_variable="HERMES_HOME",
+    quiet={"HERMES_DISABLE_LAZY_INSTALLS": "1"},
+    nested_markers=("HERMES_SESSION_*", "HERMES_UI_SESSION_ID", "HERMES_REAL_HOME", "HERMES_INTERACTIVE"),
+    conduct=Conduct(
+        builder_writes=False, system_prompt=False, cache_writes=False, own_sessions=False, drop="goes on"
+    ),
+    features={
+        "headless": Feature("verified", "ACP"),
+        "hooks": Feature("verified", "config.yaml; every failure of a hook lets the call through"),
+        "connection": Feature("verified", "ACP"),
+        "resume": Feature("verified", "the session id cannot be chosen"),
+        "usage": Feature("verified", "no cache writes"),
+        "sandbox": Feature("no"),
+    },
+    notes=(
+        "Hermes asks about edits and dangerous commands only; without a bypass no shell command runs at all.",
+    ),
+)

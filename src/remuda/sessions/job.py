@@ -1,0 +1,46 @@
+"""What a headless session is told beforehand, and the envelope that its events travel in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from remuda.core import clock
+from remuda.core.events import AnyUpdate, Event, Result
+from remuda.core.processes import Command
+from remuda.runtimes.base import Parser
+
+VERSION = 1
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long a turn may take, in seconds; 0 means no limit.
+
+    ``patience`` is how long the program may go on retrying a failing model before we call the failure final:
+    short before the first answer, when nothing is lost by giving up, and long in the middle of the work.
+    """
+
+    timeout: float = 0
+    idle: float = 0
+    patience: float = 4.0
+    patience_midway: float = 120.0
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything one headless run needs, decided beforehand."""
+
+    session: str
+    agent: str
+    command: Command
+    parser: Parser
+    leftover: Path | None = None
+    limits: Limits = Limits()
+
+
+def envelope(
+    session: str, agent: str, seq: int, *, update: AnyUpdate | None = None, result: Result | None = None
+) -> Event:
+    """An update or a result, numbered and stamped with its session."""
+    time = clock.rfc3339(clock.now())
+    return Event(v=VERSION, seq=seq, session=session, agent=agent, time=time, update=update, result=result)

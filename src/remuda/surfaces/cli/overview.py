@@ -1,0 +1,42 @@
+"""The table of verbs and the overview made from it; nothing is imported, for it is shown before click is."""
+
+HELP = """\
+Usage: remuda [OPTIONS] VERB [ARGUMENTS]…
+
+  Run any AI coding agent, safely, from one place.
+
+    remuda run "explain this repo"        run the active agent and wait for its answer
+    remuda run --agent codex -            … another one, with the prompt from standard input
+    remuda claude                         launch an agent interactively
+    remuda which --explain                which agent is active, and why
+    remuda doctor                         what is installed and what is wrong
+
+Options:
+  -v, --verbose  Show informational log lines on standard error.
+  --version      Show the version and exit.
+  -h, --help     Show this overview and exit; 'remuda VERB --help' explains a verb.
+
+Verbs:
+"""
+
+VERBS = (
+    ("run", "run:run", "Run an agent on a prompt and wait for its answer."),
+    ("launch", "launch:launch", "Launch an agent interactively in this terminal."),
+    ("claude", "launch:claude", "Launch Claude Code."),
+    ("codex", "launch:codex", "Launch Codex."),
+    ("copilot", "launch:copilot", "Launch GitHub Copilot CLI."),
+    ("which", "which:which", "Show which agent is active, and why."),
+    ("use", "which:use", "Make an agent your default."),
+    ("agents", "agents:agents", "List the agents that can be called."),
+    ("runtimes", "runtimes:runtimes", "List the supported agent CLIs and what is proven about each."),
+    ("doctor", "doctor:doctor", "Examine the installation and say what to do."),
+    ("rehearse", "rehearse:rehearse", "Serve a scripted model, to try agents without an account."),
+    ("config", "config:config", "Show and change the configuration."),
+    ("completion", "completion:completion", "Print the shell completion script."),
+)
+"""A verb's name, where its command lives, and its line in the overview."""
+
+
+def overview() -> str:
+    """What ``remuda --help`` shows."""
+    return HELP + "".join(f"  {name:<12}{summary}\n" for name, _, summary in VERBS)
