@@ -239,7 +239,6 @@ def test_no_input_makes_a_parser_raise(name: str, data: st.DataObject) -> None:
 
 
 @every_runtime
-@pytest.mark.xfail(reason="JsonLineParser takes bytes that are no UTF-8 for text")
 def test_bytes_that_are_no_text_do_not_spoil_the_events(name: str) -> None:
     for line in fixture(name, "tool"):
         for text in (b"written", b"f.txt"):

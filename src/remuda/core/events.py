@@ -55,7 +55,7 @@ class ToolCall(Update, frozen=True, tag="tool_call"):
     title: str
     kind: ToolKind
     status: ToolStatus
-    raw_input: msgspec.Raw | None = None
+    raw_input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class ToolCallUpdate(Update, frozen=True, tag="tool_call_update"):

@@ -30,8 +30,8 @@ class JsonLineParser(Generic[Line]):
     def feed(self, line: bytes) -> Iterable[AnyUpdate]:
         """The updates in one line of stdout."""
         try:
-            decoded = self._decoder.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            decoded = self._decoder.decode(line.decode("utf-8", "replace"))
+        except (msgspec.MsgspecError, RecursionError):
             self.state.skipped += bool(line.strip())
             return ()
         return tuple(self._read(self.state, decoded))

@@ -26,11 +26,15 @@ _SYSTEM = "system.md"
 _BOUND = "bound.toml"
 _SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
-    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False, "maxAttempts": 2},
+    "general": {
+        **{"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        **{"maxAttempts": 2, "retryFetchErrors": False},
+    },
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
 }
-"""Settings for another model endpoint: the kind of login it takes, to try twice, and to report to nobody."""
+"""Settings for another model endpoint: the kind of login it takes, to report to nobody, to try twice at most
+and only once where nobody listens."""
 
 _READING = (
     *("list_directory", "read_file", "read_many_files", "grep_search", "glob", "google_web_search"),

@@ -129,7 +129,11 @@ RUNTIME = Runtime(
     minimum_version="0.19.0",
     stability="verified",
     channels=(
-        Channel("connection", (), VERSION, note="ACP; on the command line it holds 128 KiB and asks nobody"),
+        Channel(
+            *("connection", (), VERSION),
+            arrives="trimmed",
+            note="ACP; white space at the ends is dropped",
+        ),
     ),
     instruction_file="AGENTS.md",
     print_command=print_command,

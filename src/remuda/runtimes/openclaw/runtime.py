@@ -45,7 +45,7 @@ def _bounds(turn: Turn) -> dict[str, object]:
 
 
 def _endpoint(turn: Turn) -> dict[str, object]:
-    """Another model endpoint, as a provider of its own."""
+    """Another model endpoint, as a provider of its own; without plugins, which only cost time then."""
     name = turn.model or _MODEL
     model = {
         "id": name,
@@ -65,6 +65,7 @@ def _endpoint(turn: Turn) -> dict[str, object]:
     return {
         "models": {"providers": {"remuda": provider}},
         "agents": {"defaults": {"model": {"primary": f"remuda/{name}"}}},
+        "plugins": {"enabled": False},
     }
 
 

@@ -24,7 +24,13 @@ VERSION = "1.18.33"
 _NAME = "remuda"
 _SYSTEM = "system-prompt.md"
 _APPENDED = "append-system-prompt.md"
-_ENDPOINT_ENV = {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_SHARE": "1"}
+_ELSEWHERE = {
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_SHARE": "1",
+    "npm_config_@opencode-ai:registry": "http://127.0.0.1:9",
+}
+"""With another model endpoint, OpenCode keeps to itself. It installs its plugin library whether there are
+plugins or not, so that one is looked for where nobody answers."""
 
 _Action = Literal["allow", "ask", "deny"]
 _Rules = dict[str, _Action | dict[str, _Action]]
@@ -153,7 +159,7 @@ def _invocation(turn: Turn, *leading: str) -> Invocation:
     return Invocation(
         arguments=(*leading, *turn.extra),
         env={
-            **(_ENDPOINT_ENV if turn.endpoint else {}),
+            **(_ELSEWHERE if turn.endpoint else {}),
             "OPENCODE_CONFIG_CONTENT": msgspec.json.encode(_config(turn)).decode(),
         },
         files=tuple(ScratchFile(name, text) for name, text in texts if text is not None),

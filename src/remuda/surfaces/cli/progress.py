@@ -116,7 +116,7 @@ def _tokens(usage: Usage) -> str:
 
 def _input(call: ToolCall) -> str:
     """The telling part of a tool's input: its command or path, else the JSON."""
-    if call.raw_input is None:
+    if isinstance(call.raw_input, msgspec.UnsetType):
         return ""
     try:
         fields = msgspec.json.decode(call.raw_input, type=dict[str, object])
