@@ -193,3 +193,15 @@ def test_what_is_set_is_read_back(
     config.edit(place.config_file, "environment.pass", passed)
     loaded = config.load(place, tmp_path)
     assert (loaded.agent, loaded.run.timeout, list(loaded.environment.pass_)) == (agent, timeout, passed)
+
+
+@pytest.mark.parametrize("text", ["[runtimes.claude]\nbinary = './evil'\n", "[environment]\npass = ['*']\n"])
+def test_a_project_may_name_no_program_and_let_no_variable_through(
+    place: Folders, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "project" / config.PROJECT_FILE
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        config.load(place, tmp_path / "project")
+    assert "your own file" in raised.value.hint

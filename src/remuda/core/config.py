@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from remuda.core.paths import Folders
 
 PROJECT_FILE = ".remuda/config.toml"
 
+Shape = TypeVar("Shape", bound="ProjectConfig")
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
@@ -39,13 +40,19 @@ class RuntimeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str | None = None
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that can be configured; unknown keys are refused, so that a typing error is noticed."""
+class ProjectConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a project may configure: nothing that names a program or lets a variable through, for it may be
+    somebody else's."""
 
     agent: str | None = None
     prompt_delivery: str | None = None
-    environment: EnvironmentConfig = EnvironmentConfig()
     run: RunConfig = RunConfig()
+
+
+class Config(ProjectConfig, frozen=True, forbid_unknown_fields=True):
+    """What a user may configure; unknown keys are refused, so that a typing error is noticed."""
+
+    environment: EnvironmentConfig = EnvironmentConfig()
     runtimes: dict[str, RuntimeConfig] = {}
 
 
@@ -59,14 +66,13 @@ def project_file(cwd: Path) -> Path | None:
 
 def load(folders: Folders, cwd: Path) -> Config:
     """Read and merge the configuration files; a malformed one is an error that names file and place."""
-    merged: dict[str, object] = {}
-    for path in (folders.config_file, project_file(cwd)):
-        if path is not None:
-            _overlay(merged, _read(path))
-    return _convert(merged, "configuration")
+    merged = _read(folders.config_file, Config)
+    if project := project_file(cwd):
+        _overlay(merged, _read(project, ProjectConfig))
+    return _convert(merged, "configuration", Config)
 
 
-def _read(path: Path) -> dict[str, object]:
+def _read(path: Path, shape: type[ProjectConfig]) -> dict[str, object]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -79,17 +85,18 @@ def _read(path: Path) -> dict[str, object]:
         document: dict[str, object] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}", "Fix that line; the file was left as it is.") from None
-    _convert(document, str(path))
+    _convert(document, str(path), shape)
     return document
 
 
-def _convert(document: dict[str, object], where: str) -> Config:
+def _convert(document: dict[str, object], where: str, shape: type[Shape]) -> Shape:
     try:
-        return msgspec.convert(document, Config)
+        return msgspec.convert(document, shape)
     except msgspec.ValidationError as error:
-        raise ConfigError(
-            f"{where}: {error}", "'remuda config list' shows every key and its meaning."
-        ) from None
+        hint = "'remuda config list' shows every key."
+        if shape is ProjectConfig:
+            hint += " A project may not set 'environment' or 'runtimes': set those in your own file."
+        raise ConfigError(f"{where}: {error}", hint) from None
 
 
 def _overlay(base: dict[str, object], top: dict[str, object]) -> None:
@@ -105,7 +112,8 @@ def edit(path: Path, key: str, value: object | None) -> None:
     """Set one dotted key, or remove it with None; comments and layout stay, bad values are refused."""
     import tomlkit
 
-    _read(path)
+    shape = ProjectConfig if path.parts[-2:] == Path(PROJECT_FILE).parts else Config
+    _read(path, shape)
     document = tomlkit.parse(path.read_bytes().decode("utf-8-sig") if path.exists() else "")
     *tables, name = key.split(".")
     place: MutableMapping[str, object] = document
@@ -124,7 +132,7 @@ def edit(path: Path, key: str, value: object | None) -> None:
         del place[name]
     else:
         return
-    _convert(document.unwrap(), key)
+    _convert(document.unwrap(), key, shape)
     write_atomic(path, tomlkit.dumps(document).encode())
 
 

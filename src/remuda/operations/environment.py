@@ -23,7 +23,7 @@ def _nested_markers() -> list[str]:
 def headless_environment(world: World, runtime: Runtime, extra: Mapping[str, str]) -> dict[str, str]:
     """For an agent that nobody watches: an allow-list, quiet, and no real key for a stand-in endpoint."""
     needs = (*BASE, *runtime.environment, *world.config.environment.pass_, ENDPOINT)
-    environ = without(allowed(world.environ, needs), _nested_markers())
+    environ = without(allowed(world.environ, needs), runtime.nested_markers)
     if world.environ.get(ENDPOINT):
         environ = without(environ, _SECRETS)
     return {**runtime.quiet, **environ, "REMUDA_AGENT_BINARY": runtime.name, **extra}

@@ -100,7 +100,7 @@ def prepare(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Job
     mode = _channel(world, runtime, found, len(text.encode()))
     command = Command(
         argv=(*found.program, *invocation.arguments),
-        env={**headless_environment(world, runtime, request.env), **invocation.env},
+        env={**headless_environment(world, runtime, request.env), **invocation.env, "PWD": str(plan.cwd)},
         cwd=plan.cwd,
     )
     return Job(

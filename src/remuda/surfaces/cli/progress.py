@@ -19,7 +19,8 @@ class JsonLines:
         self._encoder = msgspec.json.Encoder()
 
     def event(self, event: Event) -> None:
-        sys.stdout.buffer.write(self._encoder.encode(event) + b"\n")
+        line = self._encoder.encode(event).replace(b"\n", b" ")  # raw input may have been laid out over lines
+        sys.stdout.buffer.write(line + b"\n")
         sys.stdout.buffer.flush()
 
 
@@ -67,7 +68,7 @@ class Progress:
         if self._live:
             if self._open != "message":
                 self._close()
-            sys.stdout.write(text)
+            sys.stdout.write(_printable(text, keep="\n\t"))
             sys.stdout.flush()
             self._open = None if text.endswith("\n") else "message"
 
@@ -135,6 +136,6 @@ def _short(text: str, limit: int = 160) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def _printable(text: str) -> str:
+def _printable(text: str, keep: str = "") -> str:
     """Text that cannot steer the terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    return "".join(char if char.isprintable() or char in keep else " " for char in text)
