@@ -27,8 +27,10 @@ _BOUND = "bound.toml"
 _SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "general": {
-        **{"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
-        **{"maxAttempts": 2, "retryFetchErrors": False},
+        "enableAutoUpdate": False,
+        "enableAutoUpdateNotification": False,
+        "maxAttempts": 2,
+        "retryFetchErrors": False,
     },
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
