@@ -71,8 +71,10 @@ class Ended(msgspec.Struct, frozen=True):
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of the updates, in order; chunks that follow each other count as one."""
-        return [kind for kind, _ in groupby(update["sessionUpdate"] for update in self.updates)]
+        """The kinds of the updates, in order; chunks that follow each other count as one. How full the
+        context is may be told at any time."""
+        kinds = (update["sessionUpdate"] for update in self.updates)
+        return [kind for kind, _ in groupby(kind for kind in kinds if kind != "usage_update")]
 
     def joined(self, kind: str) -> str:
         """The text of all chunks of a kind."""
@@ -156,7 +158,13 @@ class Lab:
         """Run the agent on a prompt that is given by standard input, and wait for its end."""
         return self.call(self.command(*options, extra=extra), prompt.encode(), env)
 
-    def call(self, command: list[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Ended:
+    def call(
+        self,
+        command: list[str],
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        timeout: float = SLOWEST,
+    ) -> Ended:
         """Run any command line to its end."""
         started = time.monotonic()
         ended = subprocess.run(
@@ -165,7 +173,7 @@ class Lab:
             capture_output=True,
             cwd=self.cwd,
             env={**self.env, **(env or {})},
-            timeout=SLOWEST,
+            timeout=timeout,
         )
         return Ended(ended.returncode, ended.stdout, ended.stderr.decode(), time.monotonic() - started)
 

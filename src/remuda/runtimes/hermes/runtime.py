@@ -29,7 +29,8 @@ _BOUNDS: dict[str, object] = {
 
 
 def _endpoint(turn: Turn) -> dict[str, object]:
-    """Another model endpoint: nothing is looked up, downloaded or asked for besides."""
+    """Another model endpoint: nothing is looked up, downloaded or asked for besides, nor is the machine
+    explored, which takes a second."""
     return {
         "model": {
             "provider": "custom",
@@ -50,9 +51,17 @@ def _config(turn: Turn, bounded: bool) -> dict[str, object]:
         config |= _endpoint(turn)
     elif turn.model:
         config["model"] = {"default": turn.model}
-    if turn.append_system_prompt is not None:
-        config["agent"] = {"environment_hint": turn.append_system_prompt}
+    if agent := _agent(turn):
+        config["agent"] = agent
     return config
+
+
+def _agent(turn: Turn) -> dict[str, object]:
+    """Additional instructions go where an embedder describes the surroundings: into the system prompt."""
+    agent: dict[str, object] = {} if turn.endpoint is None else {"environment_probe": False}
+    if turn.append_system_prompt is not None:
+        agent["environment_hint"] = turn.append_system_prompt
+    return agent
 
 
 def _variables(turn: Turn, bounded: bool) -> dict[str, str]:

@@ -184,6 +184,7 @@ RUNTIME = Runtime(
         tells_tools=False,
         cache_writes=False,
         resume=False,
+        leftovers=False,
     ),
     features={
         "headless": Feature("verified", "one document at the end, no stream"),
@@ -196,6 +197,7 @@ RUNTIME = Runtime(
     notes=(
         "OpenClaw asks nobody before it acts: without a bypass it gets reading tools only.",
         "It needs Node 24.16 or later. On an older one npm installs an empty 0.0.1 unless told a version.",
+        "A turn whose tools leave a process behind fails at its very end, and its answer is lost.",
         "It starts slowly: several seconds pass before it asks the model.",
     ),
 )

@@ -7,14 +7,19 @@ from collections.abc import Iterable
 
 import msgspec
 
+from remuda.core.errors import ErrorKind
 from remuda.core.events import AnyUpdate, Failure, Usage, message
 from remuda.runtimes.base import Parser, Turn, TurnState
 from remuda.runtimes.failures import failure
 
 _COLOUR = re.compile(rb"\x1b\[[\d;]*m")
-_RESPONSE = re.compile(rb"\[model-fetch\] response .*\bstatus=(\d{3})\b")
+_RESPONSE = re.compile(rb"\[model-fetch\] response .*\bstatus=([45]\d\d)\b")
 _NO_RESPONSE = re.compile(rb"\[model-fetch\] error .*\bmessage=(.+)")
+_FIRST_RETRY = re.compile(rb"transient same-model retry 1/")
 _FAILED = re.compile(rb"embedded run agent end: .*\bisError=true\b.* rawError=(.+)")
+
+_CLEANUP = "Agent exec cleanup failed"
+"""How it speaks of a process that a tool left behind: the turn fails, its answer is lost."""
 
 
 class _Usage(msgspec.Struct, frozen=True, rename="camel"):
@@ -56,18 +61,21 @@ class _Parser:
         if not self._lines and not line.startswith(b"{"):
             self.state.skipped += bool(line.strip())
             return ()
+        whole = not self._lines and line.endswith(b"}")
         self._lines.append(line)
-        return self._ended() if line.startswith(b"}") or line.endswith(b"}") else ()
+        return self._ended() if whole or line.startswith(b"}") else ()
 
     def hear(self, line: bytes) -> None:
-        """How the model endpoint answers. OpenClaw tries again up to eight times."""
+        """How the model endpoint fails. Of an answer nothing is told before the end, so the first of up to
+        eight new attempts counts as the end of the trouble, until it fails, too."""
         words = _COLOUR.sub(b"", line)
         if found := _RESPONSE.search(words):
-            status = int(found[1])
-            text = f"the model endpoint answered with status {status}"
-            self.state.trouble = failure(text, status) if status >= 400 else None
+            text = f"the model endpoint answered with status {found[1].decode()}"
+            self.state.trouble = failure(text, int(found[1]))
         elif found := _FAILED.search(words) or _NO_RESPONSE.search(words):
             self.state.trouble = failure(found[1].decode("utf-8", "replace"))
+        elif _FIRST_RETRY.search(words):
+            self.state.trouble = None
 
     def say(self) -> bytes | None:
         """There is nothing to answer."""
@@ -77,11 +85,13 @@ class _Parser:
         """The output has ended."""
 
     def _ended(self) -> Iterable[AnyUpdate]:
-        try:
-            envelope = msgspec.json.decode(b"\n".join(self._lines), type=_Envelope, strict=False)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return ()
+        document = b"\n".join(self._lines)
         self._lines.clear()
+        try:
+            envelope = msgspec.json.decode(document, type=_Envelope, strict=False)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            self.state.skipped += 1
+            return ()
         conclude(self.state, envelope)
         return (message(envelope.final),) if envelope.ok and envelope.final else ()
 
@@ -101,7 +111,8 @@ def conclude(state: TurnState, envelope: _Envelope) -> None:
     if envelope.status == "timeout":
         state.failure = state.trouble or Failure("timeout", error.message or "OpenClaw's own deadline passed")
     else:
-        state.failure = state.trouble or failure(error.message, default="start_failed")
+        default: ErrorKind = "crashed" if error.message.startswith(_CLEANUP) else "start_failed"
+        state.failure = state.trouble or failure(error.message, default=default)
 
 
 def _counted(envelope: _Envelope) -> Usage | None:
