@@ -17,13 +17,19 @@ import msgspec
 from msgspec import inspect
 
 from remuda.core.config import Config
+from remuda.operations.matrix import markdown
+from remuda.operations.runtimes import report
 from remuda.runtimes import registry
-from remuda.runtimes.base import Channel, Runtime
 from remuda.surfaces.cli.main import PLACES, cli
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 HELP_WIDTH = 100
-FEATURES = ("headless", "resume", "usage", "hooks", "connection", "sandbox")
+SHORTHAND = """\
+## remuda NAME
+
+`remuda claude`, `remuda codex`, `remuda copilot`, or any other runtime's name that is no verb: short for
+`remuda launch NAME`. Every argument that follows, `--help` too, goes to the agent's own command line.
+"""
 
 MEANINGS = {
     "agent": "The active agent, where nothing stronger names one: see [resolver.md](resolver.md).",
@@ -62,6 +68,7 @@ def cli_page() -> str:
     sections.append(_section("## remuda", cli, root))
     for verb in PLACES:
         sections += _sections(cli, root, verb, 2)
+    sections.append(SHORTHAND)
     return "\n".join(sections)
 
 
@@ -81,12 +88,7 @@ def _sections(group: click.Group, parent: click.Context, name: str, level: int) 
 
 
 def _section(title: str, command: click.Command, context: click.Context) -> str:
-    if command.add_help_option:
-        return f"{title}\n\n```text\n{command.get_help(context)}\n```\n"
-    return (
-        f"{title}\n\nShort for `remuda launch {context.info_name}`: every argument that follows, `--help` "
-        f"too, goes to the agent's own command line.\n"
-    )
+    return f"{title}\n\n```text\n{command.get_help(context)}\n```\n"
 
 
 def keys_table() -> str:
@@ -130,25 +132,8 @@ def _default(value: object) -> str:
 
 
 def matrix() -> str:
-    """What is claimed about each runtime, and on which version it was seen."""
-    header = ("runtime", "verified on", "at least", "prompt channels", *FEATURES, "instruction file")
-    return table(header, (_row(runtime) for runtime in registry.all_runtimes()))
-
-
-def _row(runtime: Runtime) -> tuple[str, ...]:
-    features = (runtime.features[name].state if name in runtime.features else "no" for name in FEATURES)
-    return (
-        f"`{runtime.name}`",
-        runtime.verified_version,
-        runtime.minimum_version,
-        ", ".join(_channel(channel) for channel in runtime.channels),
-        *features,
-        f"`{runtime.instruction_file}`",
-    )
-
-
-def _channel(channel: Channel) -> str:
-    return f"{channel.mode} (on request)" if channel.on_request else channel.mode
+    """What is claimed about each runtime that comes with Remuda."""
+    return markdown(map(report, registry.all_runtimes()), installed=False)
 
 
 def pages() -> dict[Path, str]:

@@ -108,6 +108,12 @@ def installed(request: pytest.FixtureRequest, make_lab: MakeLab) -> Lab:
 
 
 @pytest.fixture
+def claude(make_lab: MakeLab) -> Lab:
+    """… for tests that need any real program; this one starts quickly."""
+    return make_lab(registry.get("claude"))
+
+
+@pytest.fixture
 def home(make_lab: MakeLab) -> Lab:
     """… for tests that are about no runtime in particular."""
     return make_lab(registry.get("rehearsal"))

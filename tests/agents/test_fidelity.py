@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 
 import pytest
@@ -12,7 +13,7 @@ from tests.agents.processes import everyone, wait_until
 from remuda.rehearsal.scenario import Step
 
 KIB = 1024
-MARKER = "marker-7f3a9c"
+MARKER = f"marker-{os.getpid():x}-7f3a"
 HARD = (
     ' leading space, "quotes", apostrophe\'s, $(id) `id` ${HOME} %s %% \\n \\\\ \\\n\ttab, newline,\n'
     f"漢字 かな 한글, 🐎🏇🏽, e\u0301 é, {MARKER}, <tag> {{prompt}} --flag ; | & > /dev/null # !$ ~ *\n\n"

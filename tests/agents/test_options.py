@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from tests.agents.lab import DONE, Ended, Lab, shell
 from tests.agents.processes import everyone, wait_until
 
 from remuda.rehearsal.scenario import Step
 
-MARKER = "house-rule-5d1e"
+MARKER = f"house-rule-{os.getpid():x}-5d1e"
 SECRETS = {
     "AWS_SECRET_ACCESS_KEY": "not-for-agents-1",
     "FOO_TOKEN": "not-for-agents-2",

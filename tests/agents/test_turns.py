@@ -95,7 +95,7 @@ def test_without_approval_it_is_as_declared(lab: Lab) -> None:
     check_stream(ended, lab.runtime.name)
     failed = [update for update in ended.updates if update.get("status") == "failed"]
     assert (lab.cwd / "f.txt").exists() == (lab.runtime.conduct.ask == "runs")
-    assert bool(ended.result.refused or failed) == (lab.runtime.conduct.ask == "refused")
+    assert ended.result.refused or failed or lab.runtime.conduct.ask != "refused"
 
 
 def test_a_scout_never_writes(lab: Lab) -> None:

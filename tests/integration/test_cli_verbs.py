@@ -9,9 +9,9 @@ import sys
 import pytest
 from tests.support import PYTHON, SHELL, Site, Terminal, python
 
-from remuda.surfaces.cli.overview import VERBS
+from remuda.runtimes import registry
+from remuda.surfaces.cli.overview import AGENTS, VERBS
 
-SHORTHANDS = {"claude", "codex", "copilot"}
 NAMES = ["claude", "codex", "copilot", "rehearsal"]
 HELP = """
 import contextlib, io, json
@@ -19,7 +19,7 @@ from remuda.surfaces.cli.main import PLACES, run
 pages = {}
 for name in ["", *PLACES, "config list", "config get", "config set", "config unset"]:
     with contextlib.redirect_stdout(io.StringIO()) as page:
-        code = run([*name.split(), "--help"]) if name not in ("claude", "codex", "copilot") else 0
+        code = run([*name.split(), "--help"])
     pages[name] = [code, page.getvalue()]
 print(json.dumps(pages))
 """
@@ -31,7 +31,7 @@ def pages() -> dict[str, tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("verb", [name for name, _, _ in VERBS if name not in SHORTHANDS])
+@pytest.mark.parametrize("verb", [name for name, _, _ in VERBS])
 def test_every_verb_explains_itself(pages: dict[str, tuple[int, str]], verb: str) -> None:
     code, page = pages[verb]
     assert code == 0
@@ -46,6 +46,17 @@ def test_the_overview_names_every_verb(pages: dict[str, tuple[int, str]]) -> Non
     for name, _, summary in VERBS:
         assert f"\n  {name} " in overview
         assert summary in " ".join(overview.split())
+
+
+def test_the_overview_names_every_runtime(pages: dict[str, tuple[int, str]]) -> None:
+    assert list(AGENTS) == [runtime.name for runtime in registry.all_runtimes() if not runtime.built_in]
+    assert f"Built in: {', '.join(AGENTS)}." in " ".join(pages[""][1].split())
+
+
+def test_every_runtime_is_a_verb_of_its_own(site: Site) -> None:
+    for name in AGENTS:
+        site.program(registry.get(name).binary, f'{SHELL}echo "{name} got $*"\n')
+        assert site.remuda(name, "--help", "-x").stdout == f"{name} got --help -x\n"
 
 
 @pytest.mark.parametrize("verb", ["run", "launch", "rehearse", "config"])
@@ -230,6 +241,7 @@ def test_completion_completes(site: Site) -> None:
         return [line.partition(",")[2] for line in ended.stdout.splitlines()]
 
     assert complete("remuda ru", 1) == ["run", "runtimes"]
+    assert complete("remuda cod", 1) == ["codex"]
     assert "--idle-timeout" in complete("remuda run --i", 2)
     assert complete("remuda completion z", 2) == ["zsh"]
     assert set(complete("remuda run --permission ", 3)) == {"ask", "bypass"}

@@ -106,6 +106,12 @@ class Child:
         """The next line of output, or None at the end of stdout."""
         return await self._lines.get()
 
+    def unread(self) -> Iterator[Line]:
+        """The lines that came behind the end of stdout."""
+        with contextlib.suppress(asyncio.QueueEmpty):
+            while line := self._lines.get_nowait():
+                yield line
+
     def answer(self, say: Callable[[], bytes | None]) -> None:
         """In a conversation, send what there is to say; None ends it."""
         if not self._converses or self._stdin is None:

@@ -26,6 +26,10 @@ class Folders(msgspec.Struct, frozen=True):
         return self.config / "active_agent"
 
     @property
+    def declared_runtimes(self) -> Path:
+        return self.config / "runtimes"
+
+    @property
     def database(self) -> Path:
         return self.state / "remuda.db"
 

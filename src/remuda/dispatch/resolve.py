@@ -167,7 +167,7 @@ def _config(inputs: Inputs, _now: float) -> Iterable[Finding]:
 
 
 def _sole(inputs: Inputs, _now: float) -> Iterable[Finding]:
-    found = set(inputs.installed()) & set(inputs.names) - {BUILT_IN}
+    found = {name for name in inputs.installed() if name in inputs.names} - {BUILT_IN}
     return [Finding(found.pop() if len(found) == 1 else None)]
 
 

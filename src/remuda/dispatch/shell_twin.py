@@ -30,6 +30,11 @@ def shell_snippet(names: Collection[str], binaries: Mapping[str, str], default: 
     return re.sub(r"@[a-z]+@", lambda match: values[match[0]], template)
 
 
+def is_plain(program: str) -> bool:
+    """Whether a program's name can stand in a shell program."""
+    return bool(_PROGRAM.fullmatch(program))
+
+
 def _require(pattern: re.Pattern[str], text: str) -> None:
     """Only plain words are put into a shell program."""
     if not pattern.fullmatch(text):

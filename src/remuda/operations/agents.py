@@ -6,9 +6,10 @@ from typing import Literal
 
 import msgspec
 
+from remuda.core.errors import ConfigError
 from remuda.dispatch import installation
 from remuda.dispatch.resolve import Inputs, Resolution, remember, resolve
-from remuda.dispatch.shell_twin import shell_snippet
+from remuda.dispatch.shell_twin import is_plain, shell_snippet
 from remuda.operations.world import World
 from remuda.runtimes import registry
 
@@ -18,7 +19,7 @@ class Agent(msgspec.Struct, frozen=True):
 
     name: str
     runtime: str
-    status: Literal["callable", "not installed"]
+    status: Literal["callable", "not installed", "unusable"]
     reason: str
     path: str | None
     active: bool
@@ -35,7 +36,7 @@ def which(world: World, explicit: str | None = None, *, full: bool = False) -> R
     inputs = Inputs(
         cwd=world.cwd,
         environ=world.environ,
-        names=registry.names(),
+        names=world.herd,
         installed=lambda: _installed(world),
         sticky=world.folders.sticky_file,
         config_agent=world.config.agent,
@@ -51,20 +52,27 @@ def use(world: World, name: str) -> Resolution:
     return which(world)
 
 
-def snippet() -> str:
-    """The resolver as a POSIX shell program."""
-    binaries = {runtime.name: runtime.binary for runtime in registry.all_runtimes() if not runtime.built_in}
-    return shell_snippet(registry.names(), binaries, registry.DEFAULT)
+def snippet(world: World) -> str:
+    """The resolver as a POSIX shell program. It looks for programs with plain names only."""
+    binaries = {
+        runtime.name: runtime.binary
+        for runtime in world.herd.own()
+        if not runtime.built_in and is_plain(runtime.binary)
+    }
+    return shell_snippet([*world.herd], binaries, registry.DEFAULT)
 
 
 def agents(world: World) -> Agents:
     """All agents with their state."""
     active = which(world).agent
-    return Agents([_agent(world, name, active) for name in registry.names()])
+    return Agents([_agent(world, name, active) for name in world.herd])
 
 
 def _agent(world: World, name: str, active: str) -> Agent:
-    runtime = registry.get(name)
+    try:
+        runtime = world.herd.get(name)
+    except ConfigError as error:
+        return Agent(name, name, "unusable", error.message, None, name == active)
     found = installation.find(runtime, world.environ, world.config)
     return Agent(
         name=name,
@@ -77,8 +85,9 @@ def _agent(world: World, name: str, active: str) -> Agent:
 
 
 def _installed(world: World) -> list[str]:
+    """The agents whose program is there. Those of packages do not count: finding them takes too long."""
     return [
         runtime.name
-        for runtime in registry.all_runtimes()
+        for runtime in world.herd.own()
         if not runtime.built_in and installation.find(runtime, world.environ, world.config)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -16,8 +17,7 @@ from remuda.dispatch import installation
 from remuda.operations.agents import which
 from remuda.operations.world import World
 from remuda.prompts import selection
-from remuda.runtimes import registry
-from remuda.runtimes.base import HelpCheck, Runtime
+from remuda.runtimes.base import UNVERIFIED, HelpCheck, Runtime
 
 LONG_PROMPT = 64 * 1024
 HELP_TIMEOUT = 20.0
@@ -71,11 +71,11 @@ class Diagnosis(msgspec.Struct, frozen=True):
 async def doctor(world: World) -> Diagnosis:
     """Examine everything; installed programs are asked side by side."""
     active = which(world)
-    examined = list(await asyncio.gather(*(_examine(world, runtime) for runtime in registry.all_runtimes())))
-    problems = []
-    state = next(report for report in examined if report.name == active.agent)
-    if not state.installed:
-        install = registry.get(active.agent).install
+    herd = world.herd.survey()
+    examined = list(await asyncio.gather(*(_examine(world, runtime) for runtime in herd.runtimes)))
+    problems = list(herd.problems)
+    if any(report.name == active.agent and not report.installed for report in examined):
+        install = world.herd.get(active.agent).install
         problems.append(
             f"the active agent {active.agent} (from {active.source}) is not installed: "
             f"install it with '{install}', or choose another with 'remuda use NAME'"
@@ -86,18 +86,18 @@ async def doctor(world: World) -> Diagnosis:
         active_agent=active.agent,
         active_source=active.source,
         runtimes=examined,
-        prompt_delivery=prompt_delivery(world),
+        prompt_delivery=prompt_delivery(world, herd.runtimes),
         problems=problems,
     )
 
 
-def prompt_delivery(world: World) -> PromptDelivery:
+def prompt_delivery(world: World, runtimes: Iterable[Runtime]) -> PromptDelivery:
     """The static report: capabilities, and what would happen to a long prompt."""
     requested = selection.from_env(world.environ, world.config.prompt_delivery, log.warn)
     return PromptDelivery(
         requested,
         selection.AUTO_THRESHOLD,
-        [_delivery(runtime, requested) for runtime in registry.all_runtimes()],
+        [_delivery(runtime, requested) for runtime in runtimes],
     )
 
 
@@ -157,6 +157,8 @@ def _version_problems(runtime: Runtime, version: str | None) -> list[str]:
 def _version_warnings(runtime: Runtime, version: str | None) -> list[str]:
     if version is None or version == runtime.verified_version:
         return []
+    if runtime.verified_version == UNVERIFIED:
+        return [f"no version of {runtime.name} has been verified; what is known comes from its documentation"]
     return [f"version {version} was not verified; {runtime.verified_version} was"]
 
 

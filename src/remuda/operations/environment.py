@@ -15,9 +15,10 @@ ENDPOINT = "REMUDA_ENDPOINT"
 _SECRETS = ("*TOKEN*", "*KEY*", "*SECRET*", "*PASSWORD*", "*CREDENTIAL*")
 
 
-def _nested_markers() -> list[str]:
-    """What any agent CLI leaves in the environment of its children and must not be taken over from there."""
-    return [marker for runtime in registry.all_runtimes() for marker in runtime.nested_markers]
+def _nested_markers(runtime: Runtime) -> list[str]:
+    """What a runtime itself, or any built-in one, leaves in the environment of its children and must not be
+    taken over from there."""
+    return [marker for each in (*registry.all_runtimes(), runtime) for marker in each.nested_markers]
 
 
 def headless_environment(world: World, runtime: Runtime, extra: Mapping[str, str]) -> dict[str, str]:
@@ -31,4 +32,8 @@ def headless_environment(world: World, runtime: Runtime, extra: Mapping[str, str
 
 def interactive_environment(world: World, runtime: Runtime) -> dict[str, str]:
     """For a person's own session: their environment, less the traces of the session they are in."""
-    return {**runtime.quiet, **without(world.environ, _nested_markers()), "REMUDA_AGENT_BINARY": runtime.name}
+    return {
+        **runtime.quiet,
+        **without(world.environ, _nested_markers(runtime)),
+        "REMUDA_AGENT_BINARY": runtime.name,
+    }

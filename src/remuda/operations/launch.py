@@ -16,7 +16,6 @@ from remuda.dispatch import installation, launcher_context
 from remuda.operations.agents import which
 from remuda.operations.environment import interactive_environment
 from remuda.operations.world import World
-from remuda.runtimes import registry
 
 
 class LaunchRequest(msgspec.Struct, frozen=True):
@@ -29,7 +28,7 @@ class LaunchRequest(msgspec.Struct, frozen=True):
 
 def launch(world: World, request: LaunchRequest) -> int:
     """Start the agent in the foreground; the answer is its exit code, 128+n when signal n killed it."""
-    runtime = registry.get(which(world, request.agent).agent)
+    runtime = world.herd.get(which(world, request.agent).agent)
     found = installation.find(runtime, world.environ, world.config)
     if found is None:
         raise NotInstalledError(

@@ -19,7 +19,6 @@ from remuda.operations.agents import which
 from remuda.operations.environment import ENDPOINT, headless_environment
 from remuda.operations.world import World
 from remuda.prompts import delivery, selection
-from remuda.runtimes import registry
 from remuda.runtimes.base import Mode, Permission, Runtime, Turn
 from remuda.sessions.job import Job, Limits
 
@@ -62,7 +61,7 @@ def plan_run(world: World, request: RunRequest) -> Plan:
         raise NotFoundError(f"{cwd} is not a folder", "Choose an existing one with --cwd.")
     earlier = _earlier(world, request.session) if request.session else None
     wanted = request.agent or (earlier.agent if earlier else None)
-    runtime = registry.get(which(msgspec.structs.replace(world, cwd=cwd), wanted).agent)
+    runtime = world.herd.get(which(msgspec.structs.replace(world, cwd=cwd), wanted).agent)
     if earlier is None:
         native = request.session or uuid4()
         return Plan(runtime, cwd, ulid(), native, resume=request.session is not None)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from remuda.core import evidence
 from remuda.dispatch import installation
 from remuda.operations.world import World
-from remuda.runtimes import registry
 from remuda.runtimes.base import Feature, Runtime
 
 
@@ -23,7 +23,10 @@ class ChannelReport(msgspec.Struct, frozen=True):
 
 
 class RuntimeReport(msgspec.Struct, frozen=True):
-    """One runtime: the claims, and the program found on this machine."""
+    """One runtime: the claims, and the program found on this machine.
+
+    ``evidence`` tells which claims held, and which did not, when ``doctor --verify`` tried this version here.
+    """
 
     name: str
     title: str
@@ -38,19 +41,21 @@ class RuntimeReport(msgspec.Struct, frozen=True):
     features: Mapping[str, Feature]
     instruction_file: str
     notes: tuple[str, ...]
+    evidence: Mapping[str, bool] = {}
 
 
 class Runtimes(msgspec.Struct, frozen=True):
-    """The answer of ``remuda runtimes``."""
+    """The answer of ``remuda runtimes``; ``problems`` are those of runtimes that cannot be used."""
 
     runtimes: list[RuntimeReport]
+    problems: list[str]
 
 
 async def runtimes(world: World) -> Runtimes:
     """All runtimes; versions are asked for side by side."""
-    return Runtimes(
-        list(await asyncio.gather(*(_report(world, runtime) for runtime in registry.all_runtimes())))
-    )
+    herd = world.herd.survey()
+    reports = await asyncio.gather(*(_report(world, runtime) for runtime in herd.runtimes))
+    return Runtimes(list(reports), list(herd.problems))
 
 
 async def _report(world: World, runtime: Runtime) -> RuntimeReport:
@@ -58,11 +63,23 @@ async def _report(world: World, runtime: Runtime) -> RuntimeReport:
     version = (
         await installation.version(runtime, found, world.environ, world.folders.cache) if found else None
     )
+    known = evidence.latest(world.folders.evidence_file, runtime.name, version)
+    seen = {claim: item.holds for claim, item in known.items()}
+    return report(runtime, found.path if found else None, version, seen)
+
+
+def report(
+    runtime: Runtime,
+    path: str | None = None,
+    version: str | None = None,
+    seen: Mapping[str, bool] | None = None,
+) -> RuntimeReport:
+    """A runtime's claims, its program if there is one, and what was seen of it."""
     return RuntimeReport(
         name=runtime.name,
         title=runtime.title,
-        installed=found is not None,
-        path=found.path if found else None,
+        installed=path is not None,
+        path=path,
         version=version,
         verified_version=runtime.verified_version,
         minimum_version=runtime.minimum_version,
@@ -72,4 +89,5 @@ async def _report(world: World, runtime: Runtime) -> RuntimeReport:
         features=runtime.features,
         instruction_file=runtime.instruction_file,
         notes=runtime.notes,
+        evidence=seen or {},
     )

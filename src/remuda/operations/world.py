@@ -1,4 +1,5 @@
-"""What every operation stands on: an environment, a working folder, the folders and the configuration."""
+"""What every operation stands on: an environment, a working folder, the folders, the configuration and the
+runtimes."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from remuda.core import config, paths
+from remuda.runtimes.herd import Herd
 
 
 class World(msgspec.Struct, frozen=True):
@@ -19,6 +21,10 @@ class World(msgspec.Struct, frozen=True):
     folders: paths.Folders
     config: config.Config
 
+    @property
+    def herd(self) -> Herd:
+        return Herd(self.folders.declared_runtimes)
+
 
 def open_world(environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> World:
     """The world as a process finds it."""
@@ -26,3 +32,8 @@ def open_world(environ: Mapping[str, str] | None = None, cwd: Path | None = None
     folder = (cwd or Path.cwd()).absolute()
     folders = paths.folders(variables)
     return World(variables, folder, folders, config.load(folders, folder))
+
+
+def is_runtime(name: str, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a runtime has this name; no configuration is read for that."""
+    return name in Herd(paths.folders(os.environ if environ is None else environ).declared_runtimes)

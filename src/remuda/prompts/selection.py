@@ -94,10 +94,15 @@ def select(runtime: Runtime, requested: Requested, size: int, withdrawn: Collect
             "Unset REMUDA_PROMPT_DELIVERY, or set it to auto.",
         )
     mode = select_mode(requested, size, channels)
+    if not declared:
+        raise NoChannelError(
+            f"every prompt channel of the installed {runtime.title} was seen to fail",
+            f"Look again with 'remuda doctor --verify {runtime.name}', or choose another agent.",
+        )
     if mode is None:
         raise NoChannelError(
             f"a prompt of {size} bytes cannot be delivered to {runtime.title}: "
-            f"it takes prompts by {', '.join(sorted(declared)) or 'no channel'} only",
+            f"it takes prompts by {', '.join(sorted(declared))} only",
             "Shorten the prompt, or choose an agent with a stdin or file channel ('remuda runtimes').",
         )
     if requested in ("auto", mode):

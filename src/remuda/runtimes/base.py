@@ -28,6 +28,9 @@ Arrival = Literal["exact", "trimmed", "contained"]
 """How the model hears the prompt: as it is; within other text and without white space at its ends; within
 other text, but itself untouched."""
 
+UNVERIFIED = "unverified"
+"""Stands for the verified version where there is none."""
+
 PROMPT = "{prompt}"
 PROMPT_FILE = "{prompt_file}"
 
@@ -133,11 +136,13 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     """How a program behaves where programs differ. Tests and ``doctor --verify`` hold it to this.
 
     ``ask`` is what becomes of a tool that needs approval when nobody is there: it is refused and that is
-    told, refused without a word, or run. ``refuses`` are the bounds that it cannot be held to: a run that
-    asks for one is refused. ``shell``: the model is offered a shell. ``builder_writes``: a shell command
-    may write below the working folder. ``bypass_as_root`` are the variables without which a bypass fails
-    as root. ``own_sessions``: a session that Remuda itself never saw can be resumed, too. ``drop`` is
-    what becomes of a turn whose answer breaks off: it fails, or the model is asked to go on from there.
+    told, refused perhaps without a word, or run. ``refuses`` are the bounds that it cannot be held to: a run
+    that asks for one is refused. ``shell``: the model is offered a shell. ``builder_writes``: a shell command
+    may write below the working folder. ``bypass_as_root`` are the variables without which a bypass fails as
+    root. ``own_sessions``: a session that Remuda itself never saw can be resumed, too. ``drop`` is what
+    becomes of a turn whose answer breaks off: it fails, or the model is asked to go on from there.
+    ``leftovers``: a turn may succeed although its tools left processes behind. ``startup`` is how many
+    seconds it takes on a small machine before it first calls its model.
     """
 
     ask: Literal["refused", "silent", "runs"] = "refused"
@@ -157,6 +162,8 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     resume: bool = True
     own_sessions: bool = True
     drop: Literal["fails", "goes on"] = "fails"
+    leftovers: bool = True
+    startup: float = 2.0
     quota: ErrorKind = "quota"
 
 

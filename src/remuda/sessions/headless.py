@@ -37,6 +37,8 @@ async def follow(job: Job, process: Process, stop: asyncio.Event) -> AsyncGenera
                 async for update in updates:
                     yield envelope(job.session, job.agent, next(numbers), update=update)
             code = await child.wait()
+            for line in child.unread():
+                parser.hear(line.data)
             parser.finish(_leftover(job.leftover))
             result = conclude(parser.state, code, child.stderr_tail)
         except Stopped as stopped:

@@ -56,6 +56,12 @@ class _Denial(msgspec.Struct, frozen=True):
     tool_name: str = ""
 
 
+class _Error(msgspec.Struct, frozen=True):
+    """An error of a program that imitates this stream; Claude itself tells a word."""
+
+    message: str = ""
+
+
 class _Line(msgspec.Struct, frozen=True):
     """Any line. The key order varies, so lines are told apart by their decoded type only."""
 
@@ -65,7 +71,7 @@ class _Line(msgspec.Struct, frozen=True):
     model: str | None = None
     message: _Message | str = _Message()
     error_status: int | None = None
-    error: str | None = None
+    error: str | _Error | None = None
     is_error: bool = False
     api_error_status: int | None = None
     result: str = ""
@@ -116,6 +122,10 @@ def _user(line: _Line) -> Iterator[AnyUpdate]:
             yield tool_output(block.tool_use_id, "failed" if block.is_error else "completed", text)
 
 
+def _reason(line: _Line) -> str:
+    return line.error.message if isinstance(line.error, _Error) else line.error or ""
+
+
 def _result(state: TurnState, line: _Line) -> None:
     """The last line. A failed API call is called a success here: only ``is_error`` tells."""
     usage = line.usage
@@ -131,13 +141,13 @@ def _result(state: TurnState, line: _Line) -> None:
     state.refused = [denial.tool_name for denial in line.permission_denials]
     if line.is_error:
         state.text = ""
-        state.failure = failure(line.result or line.subtype, line.api_error_status)
+        state.failure = failure(line.result or _reason(line) or line.subtype, line.api_error_status)
 
 
 def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
     state.session = line.session_id or state.session
     if line.type == "system" and line.subtype == "api_retry":
-        state.trouble = failure(f"the model endpoint failed: {line.error or 'unknown'}", line.error_status)
+        state.trouble = failure(f"the model endpoint failed: {_reason(line) or 'unknown'}", line.error_status)
         return ()
     if line.type == "system" and line.subtype == "init":
         state.model = line.model

@@ -230,7 +230,7 @@ RUNTIME = Runtime(
     ),
     quiet={"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
     nested_markers=("OPENCODE", "OPENCODE_PID", "OPENCODE_PRINT_LOGS", "OPENCODE_LOG_LEVEL"),
-    conduct=Conduct(builder_writes=False),
+    conduct=Conduct(builder_writes=False, startup=6.0),
     features={
         "headless": Feature("verified"),
         "hooks": Feature("verified", "plugins; one that does not load is passed over without a word"),
@@ -243,6 +243,7 @@ RUNTIME = Runtime(
         "OpenCode has no home of its own to move: XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME and "
         "XDG_CACHE_HOME move its files.",
         "Models are named provider/model.",
+        "Where ripgrep (rg) is missing, its search tools download it on their first use.",
         "A capability takes the shell and subagents away; edits follow symbolic links that are there.",
         "Remuda sets OPENCODE_CONFIG_CONTENT; a value of your own is not used.",
     ),

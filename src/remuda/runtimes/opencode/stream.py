@@ -38,6 +38,7 @@ _STOPS: dict[str, StopReason] = {
     "unknown": "end_turn",
 }
 _REFUSALS = ("The user rejected permission", "The user has specified a rule which prevents")
+_CREATED = re.compile(rb" message=created id=(ses_\w+) ")
 _CALL = re.compile(rb" message=stream providerID=\S+ modelID=(\S+) .*small=false .*mode=primary")
 _USAGE = b"opencode run [message..]"
 _RETRIED = re.compile(rb' message="stream error" .*small=false .*mode=primary error\.error="(.*)"')
@@ -139,7 +140,8 @@ def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
 
 
 class _OpenCodeParser(JsonLineParser[_Line]):
-    """Reads stderr, too: the log names the model, and it alone tells of a model call that will be repeated.
+    """Reads stderr, too: the log names session and model, and it alone tells of a model call that will be
+    repeated.
 
     Arguments that OpenCode does not know are answered with its usage, and no word about which they are.
     """
@@ -154,7 +156,11 @@ class _OpenCodeParser(JsonLineParser[_Line]):
         elif retried := _RETRIED.search(line):
             reason = retried[1].decode("utf-8", "replace").replace('\\"', '"')
             self.state.trouble = failure(reason.removeprefix("AI_APICallError: "))
-        elif self.state.session is None and line.strip() == _USAGE:
+        elif self.state.session is not None:
+            return
+        elif created := _CREATED.search(line):
+            self.state.session = created[1].decode()
+        elif line.strip() == _USAGE:
             among = f", among them {' '.join(self._given)}" if self._given else ""
             self.state.failure = Failure("start_failed", f"OpenCode does not understand its arguments{among}")
 

@@ -136,5 +136,6 @@ RUNTIME = Runtime(
     notes=(
         "Pi needs Node 22.19 or newer. The package @mariozechner/pi-coding-agent is its dead predecessor.",
         "Pi has no permissions: Remuda asks, refuses and keeps to the working folder by an extension.",
+        "Where ripgrep (rg) or fd is missing, its search tools download them on their first use.",
     ),
 )

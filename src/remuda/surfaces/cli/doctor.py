@@ -15,12 +15,27 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.option(
+    "--verify", is_flag=True, help="Run the agents, without a network, and check what is claimed of them."
+)
 @as_json
-def doctor(as_json: bool) -> int:
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+def doctor(verify: bool, as_json: bool, names: tuple[str, ...]) -> int:
     """Examine the installation: agents, versions, flags, prompt delivery.
 
     Exit code 1 when something is wrong. A missing agent is not wrong, unless it is the active one.
+
+    With --verify, the named agents (without names: every installed one) are run against the built-in model
+    server, out of reach of any network: prompt channels byte for byte, events, usage, error kinds, resumed
+    sessions, quietness. What is seen is kept with version and date; a channel that fails is no longer used
+    on that version.
     """
+    if verify:
+        from remuda.surfaces.cli.verify import show_verification
+
+        return show_verification(names, as_json)
+    if names:
+        raise click.UsageError(f"names go with --verify: remuda doctor --verify {' '.join(names)}")
     from remuda.operations.doctor import doctor as operation
     from remuda.operations.world import open_world
 

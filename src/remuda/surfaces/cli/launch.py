@@ -1,4 +1,4 @@
-"""``remuda launch`` and its shorthands ``remuda claude``, ``remuda codex`` …"""
+"""``remuda launch`` and its shorthand ``remuda NAME``"""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def launch(name: str | None, arguments: tuple[str, ...]) -> int:
     Examples:
       remuda launch claude
       remuda launch codex -- --search
-      remuda claude --continue          shorthand; everything after the name is the agent's
+      remuda claude --continue          shorthand for any agent; all after the name is the agent's
     """
     return _launch(name, arguments)
 
 
-def _shorthand(name: str) -> click.Command:
+def shorthand(name: str) -> click.Command:
     """``remuda NAME …``: every argument, ``--help`` too, is the agent's own."""
 
     def callback(arguments: tuple[str, ...]) -> int:
@@ -47,8 +47,3 @@ def _shorthand(name: str) -> click.Command:
         add_help_option=False,
         short_help=f"Launch {name}.",
     )
-
-
-claude = _shorthand("claude")
-codex = _shorthand("codex")
-copilot = _shorthand("copilot")

@@ -8,7 +8,7 @@ import click
 
 from remuda import __version__
 from remuda.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, RemudaError
-from remuda.surfaces.cli.overview import VERBS, overview
+from remuda.surfaces.cli.overview import AGENTS, VERBS, overview
 
 PLACES = {name: place for name, place, _ in VERBS}
 
@@ -17,11 +17,11 @@ class VerbGroup(click.Group):
     """Looks verbs up in the table, so that a verb's module is only imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(PLACES)
+        return [*PLACES, *AGENTS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in PLACES:
-            return None
+            return _shorthand(cmd_name)
         module, _, attribute = PLACES[cmd_name].partition(":")
         command = getattr(import_module(f"remuda.surfaces.cli.{module}"), attribute)
         assert isinstance(command, click.Command)
@@ -38,9 +38,17 @@ class VerbGroup(click.Group):
         except click.UsageError:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], PLACES)
+            near = get_close_matches(args[0], self.list_commands(ctx))
             hint = f" Did you mean '{near[0]}'?" if near else ""
             raise click.UsageError(f"There is no verb {args[0]!r}.{hint}", ctx) from None
+
+
+def _shorthand(name: str) -> click.Command | None:
+    """The verb that launches the runtime of this name, if there is one."""
+    from remuda.operations.world import is_runtime
+    from remuda.surfaces.cli.launch import shorthand
+
+    return shorthand(name) if is_runtime(name) else None
 
 
 @click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -22,9 +22,6 @@ Verbs:
 VERBS = (
     ("run", "run:run", "Run an agent on a prompt and wait for its answer."),
     ("launch", "launch:launch", "Launch an agent interactively in this terminal."),
-    ("claude", "launch:claude", "Launch Claude Code."),
-    ("codex", "launch:codex", "Launch Codex."),
-    ("copilot", "launch:copilot", "Launch GitHub Copilot CLI."),
     ("which", "which:which", "Show which agent is active, and why."),
     ("use", "which:use", "Make an agent your default."),
     ("agents", "agents:agents", "List the agents that can be called."),
@@ -37,6 +34,16 @@ VERBS = (
 """A verb's name, where its command lives, and its line in the overview."""
 
 
+AGENTS = ("claude", "codex", "copilot")
+"""The runtimes to choose from; each is a verb, too, as are those that the user has added."""
+
+SHORTHAND = f"""\
+
+  remuda NAME …: launch the agent NAME; everything behind the name is the agent's own.
+  Built in: {", ".join(AGENTS)}. 'remuda agents' lists yours, too.
+"""
+
+
 def overview() -> str:
     """What ``remuda --help`` shows."""
-    return HELP + "".join(f"  {name:<12}{summary}\n" for name, _, summary in VERBS)
+    return HELP + "".join(f"  {name:<12}{summary}\n" for name, _, summary in VERBS) + SHORTHAND

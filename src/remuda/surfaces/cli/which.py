@@ -28,7 +28,7 @@ def which(explain: bool, shell_snippet: bool, as_json: bool) -> None:
     from remuda.operations.world import open_world
 
     if shell_snippet:
-        click.echo(snippet(), nl=False)
+        click.echo(snippet(open_world()), nl=False)
         return
     resolution = operation(open_world(), full=explain or as_json)
     if as_json:
