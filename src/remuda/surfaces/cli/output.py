@@ -11,6 +11,9 @@ import msgspec
 if TYPE_CHECKING:
     from rich.table import Table
 
+_UNFOLDED = 4096
+"""Wide enough that nothing is broken over lines when a program reads along."""
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
@@ -41,7 +44,7 @@ def draw(what: object) -> None:
 
     terminal = sys.stdout.isatty()
     Console(
-        width=None if terminal else 160,
+        width=None if terminal else _UNFOLDED,
         color_system="auto" if terminal and not os.environ.get("NO_COLOR") else None,
         highlight=False,
         soft_wrap=not terminal,
