@@ -45,7 +45,7 @@ lint: dev
 	$(BIN)/lint-imports
 
 test-fast: dev ## Everything but the real agent CLIs
-	$(BIN)/python -m pytest tests/unit tests/integration
+	$(BIN)/python -m pytest -n 2 tests/unit tests/integration
 
 test-agents: dev agents ## The real agent CLIs, in a namespace without a network
 	$(BIN)/python tools/loopback.py $(BIN)/python -m pytest -n 4 tests/agents

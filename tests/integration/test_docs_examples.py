@@ -77,7 +77,7 @@ def run(argv: list[str], work: Path, environ: dict[str, str]) -> str:
 
 
 def alike(expected: str, printed: str) -> bool:
-    """Whether an output is as expected; ``…`` stands for anything on its line, spaces at line ends are free."""
+    """Whether an output is as expected; ``…`` stands for anything on its line, trailing spaces are free."""
     wanted, got = ([line.rstrip() for line in text.splitlines()] for text in (expected, printed))
     patterns = (".*".join(map(re.escape, line.split("…"))) for line in wanted)
     return len(wanted) == len(got) and all(map(re.fullmatch, patterns, got))
