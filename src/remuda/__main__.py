@@ -20,6 +20,9 @@ def main() -> None:
 
         sys.stdout.write(overview())
         _leave(0)
+    import gc
+
+    gc.disable()  # loading makes no garbage, and looking for it costs a sixth of the start
     from remuda.surfaces.cli.main import run
 
     _leave(run())

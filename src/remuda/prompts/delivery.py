@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -40,7 +39,7 @@ def scratch_folder(base: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
 
 
 def _clear_leftovers(base: Path) -> None:
@@ -48,7 +47,13 @@ def _clear_leftovers(base: Path) -> None:
     for folder in base.iterdir():
         owner = folder.name.partition("-")[0]
         if owner.isdigit() and not _alive(int(owner)):
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _alive(pid: int) -> bool:

@@ -158,7 +158,9 @@ def _run(request: RunRequest, as_json: bool) -> int:
     interrupts = _Interrupts()
     with begin(world, request) as begun:
         import asyncio
+        import gc
 
+        gc.enable()
         return asyncio.run(_follow(world, begun, interrupts, as_json))
 
 
