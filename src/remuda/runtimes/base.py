@@ -94,6 +94,14 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[ScratchFile, ...] = ()
 
 
+def system_prompt_files(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile, ...]]:
+    """Arguments and files for programs that take system prompts by ``--[append-]system-prompt-file``."""
+    texts = {"system-prompt": turn.system_prompt, "append-system-prompt": turn.append_system_prompt}
+    given = {name: text for name, text in texts.items() if text is not None}
+    arguments = (part for name in given for part in (f"--{name}-file", str(turn.scratch / f"{name}.md")))
+    return tuple(arguments), tuple(ScratchFile(f"{name}.md", text) for name, text in given.items())
+
+
 class TurnState(msgspec.Struct, kw_only=True):
     """What a stream parser has learnt so far.
 

@@ -14,6 +14,7 @@ from remuda.runtimes.base import (
     Runtime,
     ScratchFile,
     Turn,
+    system_prompt_files,
 )
 from remuda.runtimes.claude.stream import parser
 
@@ -36,15 +37,8 @@ def _common(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile, ...]]:
     arguments += _permission(turn.permission, turn.access)
     if turn.model:
         arguments += ["--model", turn.model]
-    files = []
-    for flag, text in (
-        ("system-prompt", turn.system_prompt),
-        ("append-system-prompt", turn.append_system_prompt),
-    ):
-        if text is not None:
-            files.append(ScratchFile(f"{flag}.md", text))
-            arguments += [f"--{flag}-file", str(turn.scratch / f"{flag}.md")]
-    return (*arguments, *turn.extra), tuple(files)
+    prompts, files = system_prompt_files(turn)
+    return (*arguments, *prompts, *turn.extra), files
 
 
 def _env(turn: Turn) -> dict[str, str]:

@@ -14,8 +14,8 @@ from remuda.runtimes.base import (
     Feature,
     Invocation,
     Runtime,
-    ScratchFile,
     Turn,
+    system_prompt_files,
 )
 from remuda.runtimes.rehearsal.stream import parser
 
@@ -31,20 +31,13 @@ def _invocation(turn: Turn, *leading: str) -> Invocation:
     arguments += ["--permission-mode", _mode(turn)]
     if turn.model:
         arguments += ["--model", turn.model]
-    files = []
-    for flag, text in (
-        ("system-prompt", turn.system_prompt),
-        ("append-system-prompt", turn.append_system_prompt),
-    ):
-        if text is not None:
-            files.append(ScratchFile(f"{flag}.md", text))
-            arguments += [f"--{flag}-file", str(turn.scratch / f"{flag}.md")]
+    prompts, files = system_prompt_files(turn)
     env = (
         {}
         if turn.endpoint is None
         else {"REHEARSAL_BASE_URL": turn.endpoint, "REHEARSAL_API_KEY": "rehearsal"}
     )
-    return Invocation(arguments=(*arguments, *turn.extra), env=env, files=tuple(files))
+    return Invocation(arguments=(*arguments, *prompts, *turn.extra), env=env, files=files)
 
 
 def print_command(turn: Turn) -> Invocation:
