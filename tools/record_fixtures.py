@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.agents.network import objection  # noqa: E402
 
-from remuda.core.children import Command  # noqa: E402
+from remuda.core.processes import Command  # noqa: E402
 from remuda.prompts import delivery  # noqa: E402
 from remuda.rehearsal.exchange import Usage  # noqa: E402
 from remuda.rehearsal.scenario import Rule, Scenario, Step, load_scenario  # noqa: E402
