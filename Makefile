@@ -64,7 +64,8 @@ bench: dev agents ## Measure start-up and overhead against peers and floors
 lock: dev ## Resolve requirements/*.txt again
 	$(BIN)/python tools/lock.py
 
-agents-lock: dev ## Resolve agents/package-lock.json again
+agents-lock: dev ## Resolve the lock files of agents/ again
+	$(BIN)/python tools/lock.py --agents
 	cd agents && $(abspath $(BIN))/npm install --package-lock-only --omit-lockfile-registry-resolved
 
 clean:

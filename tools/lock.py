@@ -1,4 +1,8 @@
-"""Resolves the pinned requirements again: one file to run Remuda, one to develop it."""
+"""Resolves pinned requirements again, with hashes.
+
+Usage: python tools/lock.py            requirements/*.txt: one file to run Remuda, one to develop it
+       python tools/lock.py --agents   agents/*.txt: the agent CLIs that come from PyPI
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,18 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COMPILE = (
-    *(
-        sys.executable,
-        "-m",
-        "uv",
-        "pip",
-        "compile",
-        "pyproject.toml",
-        "--universal",
-        "--python-version",
-        "3.11",
-    ),
-    *("--generate-hashes", "--no-header", "--no-annotate", "--quiet"),
-)
-FILES = {"run.txt": ("--group", "build"), "dev.txt": ("--group", "build", "--group", "dev")}
+UV = (sys.executable, "-m", "uv", "pip", "compile", "--quiet")
+OPTIONS = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-header", "--no-annotate")
+GROUPS = {"run.txt": ("--group=build",), "dev.txt": ("--group=build", "--group=dev")}
 
-for name, groups in FILES.items():
-    subprocess.run(
-        [*COMPILE, *groups, "--output-file", f"requirements/{name}", *sys.argv[1:]], cwd=ROOT, check=True
-    )
+
+def resolve(source: str, output: str, *groups: str) -> None:
+    subprocess.run([*UV, *OPTIONS, *groups, source, "--output-file", output], cwd=ROOT, check=True)
+
+
+if sys.argv[1:] == ["--agents"]:
+    for wanted in sorted(ROOT.glob("agents/*.in")):
+        resolve(f"agents/{wanted.name}", f"agents/{wanted.stem}.txt")
+else:
+    for name, groups in GROUPS.items():
+        resolve("pyproject.toml", f"requirements/{name}", *groups)

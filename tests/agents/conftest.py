@@ -20,6 +20,11 @@ from remuda.rehearsal.server import RehearsalServer
 from remuda.runtimes import registry
 from remuda.runtimes.base import Runtime
 
+
+def takes_argv(runtime: Runtime) -> bool:
+    return any(channel.mode == "argv" for channel in runtime.channels)
+
+
 MakeLab = Callable[[Runtime], Lab]
 
 ROOT = Path(__file__).parents[2]
@@ -47,8 +52,8 @@ def agents_bin(no_network: None) -> Path:
 
 @pytest.fixture(scope="session")
 def path(agents_bin: Path) -> str:
-    """The PATH of every lab: the agents, and the bare system."""
-    return f"{agents_bin}:/usr/bin:/bin"
+    """The PATH of every lab: the agents, the bare system, and stand-ins for agents that are nowhere else."""
+    return f"{agents_bin}:/usr/bin:/bin:{ROOT / 'tests' / 'standins'}"
 
 
 @pytest.fixture(scope="session")
@@ -104,6 +109,24 @@ def lab(request: pytest.FixtureRequest, make_lab: MakeLab) -> Lab:
 @pytest.fixture(params=[runtime.name for runtime in registry.all_runtimes() if not runtime.built_in])
 def installed(request: pytest.FixtureRequest, make_lab: MakeLab) -> Lab:
     """… for each that is a program of its own."""
+    return make_lab(registry.get(request.param))
+
+
+@pytest.fixture(params=[runtime.name for runtime in registry.all_runtimes() if runtime.conduct.shell])
+def shell_lab(request: pytest.FixtureRequest, make_lab: MakeLab) -> Lab:
+    """… for each whose model is offered a shell."""
+    return make_lab(registry.get(request.param))
+
+
+@pytest.fixture(params=[runtime.name for runtime in registry.all_runtimes() if not runtime.conduct.shell])
+def edit_lab(request: pytest.FixtureRequest, make_lab: MakeLab) -> Lab:
+    """… for each that acts on nothing but its model's words."""
+    return make_lab(registry.get(request.param))
+
+
+@pytest.fixture(params=[runtime.name for runtime in registry.all_runtimes() if takes_argv(runtime)])
+def argv_lab(request: pytest.FixtureRequest, make_lab: MakeLab) -> Lab:
+    """… for each that takes a prompt on its command line."""
     return make_lab(registry.get(request.param))
 
 

@@ -25,6 +25,9 @@ from remuda.runtimes.base import Arrival, Runtime
 
 REMUDA = Path(sys.executable).parent / "remuda"
 SLOWEST = 60.0
+USUAL_STARTUP = 2.0
+LOAD = 3.0
+"""How much longer a start may take here, where several agents share the machine."""
 
 Json = dict[str, Any]
 
@@ -137,6 +140,16 @@ class Lab:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
+    def within(self, seconds: float) -> float:
+        """How long something may take that most programs do in so many seconds, their start included."""
+        return seconds + LOAD * max(0.0, self.runtime.conduct.startup - USUAL_STARTUP)
+
+    def write(self, name: str, word: str) -> tuple[Step, ...]:
+        """Steps by which a model has a file of one word written, with whatever it is offered."""
+        if reply := self.runtime.conduct.edit_reply:
+            return (Step(text=reply.format(path=name, content=f"{word}\n")),)
+        return (shell(f"echo {word} > {name}"), DONE)
+
     @property
     def bypass(self) -> tuple[str, ...]:
         """The options that let the agent do anything."""
@@ -145,8 +158,10 @@ class Lab:
 
     def command(self, *options: str, prompt: str = "-", extra: tuple[str, ...] = ()) -> list[str]:
         """The command line of a run."""
+        usual = self.bypass if "ask" in self.runtime.conduct.refuses else ()
         after = ("--", *extra) if extra else ()
-        return [str(REMUDA), "run", "--json", "--agent", self.runtime.name, *options, prompt, *after]
+        agent = ("--agent", self.runtime.name)
+        return [str(REMUDA), "run", "--json", *agent, *usual, *options, prompt, *after]
 
     def run(
         self,
@@ -163,7 +178,7 @@ class Lab:
         command: list[str],
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
-        timeout: float = SLOWEST,
+        timeout: float | None = None,
     ) -> Ended:
         """Run any command line to its end."""
         started = time.monotonic()
@@ -173,7 +188,7 @@ class Lab:
             capture_output=True,
             cwd=self.cwd,
             env={**self.env, **(env or {})},
-            timeout=timeout,
+            timeout=timeout or self.within(SLOWEST),
         )
         return Ended(ended.returncode, ended.stdout, ended.stderr.decode(), time.monotonic() - started)
 
@@ -201,7 +216,7 @@ class Lab:
     def finish(self, process: subprocess.Popen[bytes]) -> Ended:
         """Wait for the end of a run in progress."""
         started = time.monotonic()
-        stdout, stderr = process.communicate(timeout=SLOWEST)
+        stdout, stderr = process.communicate(timeout=self.within(SLOWEST))
         return Ended(process.returncode, stdout, stderr.decode(), time.monotonic() - started)
 
     def processes(self) -> list[Process]:

@@ -14,10 +14,8 @@ from remuda.core.errors import EXIT_INTERRUPTED, EXIT_TIMEOUT, ErrorKind
 from remuda.rehearsal.scenario import Step
 
 HANG = Step(hang=True)
-SLEEP = shell("setsid nohup sleep 300 >/dev/null 2>&1 & sleep 300")
+SLEEP = shell("sh -c 'setsid nohup sleep 300 >/dev/null 2>&1 & sleep 300'")
 """One sleeper in the tool call's own group, and one that left it."""
-
-WORKING = pytest.mark.parametrize("step", [HANG, SLEEP], ids=["model hangs", "tools sleep"])
 
 
 def sleepers(lab: Lab) -> int:
@@ -32,7 +30,7 @@ def sessions(lab: Lab) -> set[int]:
 def await_work(lab: Lab, step: Step) -> set[int]:
     """Wait until the agent is in the middle of it; the answer is the sessions it uses."""
     ready = (lambda: len(lab.prompts()) > 0) if step is HANG else (lambda: sleepers(lab) == 2)
-    assert wait_until(ready, 15)
+    assert wait_until(ready, lab.within(15))
     return sessions(lab)
 
 
@@ -60,17 +58,17 @@ def test_a_hanging_model_is_timed_out(lab: Lab, limit: str) -> None:
     check_cut_short(ended, "timeout", EXIT_TIMEOUT)
 
 
-def test_a_sleeping_tool_is_timed_out(lab: Lab) -> None:
+def test_a_sleeping_tool_is_timed_out(shell_lab: Lab) -> None:
+    lab = shell_lab
     lab.play(SLEEP, DONE)
-    with lab.running("Hello.", "--timeout", "5", *lab.bypass) as process:
+    with lab.running("Hello.", "--timeout", str(lab.within(5)), *lab.bypass) as process:
         used = await_work(lab, SLEEP)
         ended = lab.finish(process)
     check_gone(lab, used)
     check_cut_short(ended, "timeout", EXIT_TIMEOUT)
 
 
-@WORKING
-def test_an_interrupt_ends_everything(lab: Lab, step: Step) -> None:
+def interrupt(lab: Lab, step: Step) -> None:
     lab.play(step, DONE)
     with lab.running("Hello.", *lab.bypass) as process:
         used = await_work(lab, step)
@@ -82,8 +80,15 @@ def test_an_interrupt_ends_everything(lab: Lab, step: Step) -> None:
     assert ended.seconds < 5
 
 
-@WORKING
-def test_killing_remuda_ends_everything(lab: Lab, step: Step) -> None:
+def test_an_interrupt_ends_everything_while_the_model_hangs(lab: Lab) -> None:
+    interrupt(lab, HANG)
+
+
+def test_an_interrupt_ends_everything_while_tools_sleep(shell_lab: Lab) -> None:
+    interrupt(shell_lab, SLEEP)
+
+
+def kill(lab: Lab, step: Step) -> None:
     lab.play(step, DONE)
     with lab.running("Hello.", *lab.bypass) as process:
         used = await_work(lab, step)
@@ -92,15 +97,24 @@ def test_killing_remuda_ends_everything(lab: Lab, step: Step) -> None:
     check_gone(lab, used)
 
 
-def test_a_turn_that_ends_by_itself_leaves_nothing(lab: Lab) -> None:
-    lab.play(shell("setsid nohup sleep 300 >/dev/null 2>&1 &"), DONE)
-    ended = lab.run("Hello.", *lab.bypass)
-    assert ended.code == 0, ended.stderr
-    assert lab.processes() == []
+def test_killing_remuda_ends_everything_while_the_model_hangs(lab: Lab) -> None:
+    kill(lab, HANG)
 
 
-def test_a_reader_that_goes_away_ends_the_run(lab: Lab) -> None:
+def test_killing_remuda_ends_everything_while_tools_sleep(shell_lab: Lab) -> None:
+    kill(shell_lab, SLEEP)
+
+
+def test_a_turn_that_ends_by_itself_leaves_nothing(shell_lab: Lab) -> None:
+    shell_lab.play(shell("sh -c 'setsid nohup sleep 300 >/dev/null 2>&1 &'"), DONE)
+    ended = shell_lab.run("Hello.", *shell_lab.bypass)
+    assert ended.code == 0 or not shell_lab.runtime.conduct.leftovers, ended.stderr
+    assert shell_lab.processes() == []
+
+
+def test_a_reader_that_goes_away_ends_the_run(shell_lab: Lab) -> None:
     """As in ``remuda run … | head -1``."""
+    lab = shell_lab
     lab.play(shell("sleep 1"), shell("sleep 1"), shell("sleep 1"), DONE)
     with subprocess.Popen(
         lab.command(*lab.bypass), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=lab.cwd, env=lab.env
@@ -111,5 +125,5 @@ def test_a_reader_that_goes_away_ends_the_run(lab: Lab) -> None:
         process.stdin.close()
         process.stdout.readline()
         process.stdout.close()
-        process.wait(15)
+        process.wait(lab.within(15))
     assert lab.processes() == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 
 import pytest
@@ -39,7 +40,7 @@ def long_prompt(size: int) -> str:
 
 def seen_on_command_lines(lab: Lab) -> bool:
     """Whether the marker is on any command line of the machine while the agent waits for the model."""
-    assert wait_until(lambda: any(MARKER in prompt for prompt in lab.prompts()), 15)
+    assert wait_until(lambda: any(MARKER in prompt for prompt in lab.prompts()), lab.within(15))
     time.sleep(0.1)
     return any(MARKER.encode() in process.argv for process in everyone())
 
@@ -72,13 +73,14 @@ def test_a_prompt_is_never_taken_for_anything_else(lab: Lab, prompt: str) -> Non
 
 
 @pytest.mark.parametrize("prompt", ["-dash", "/help me", " space"])
-def test_the_command_line_is_exact_too(lab: Lab, prompt: str) -> None:
-    ended = lab.run(prompt, env={"REMUDA_PROMPT_DELIVERY": "argv"})
+def test_the_command_line_is_exact_too(argv_lab: Lab, prompt: str) -> None:
+    ended = argv_lab.run(prompt, env={"REMUDA_PROMPT_DELIVERY": "argv"})
     assert ended.code == 0, ended.stderr
-    assert lab.arrived(prompt, "argv"), lab.prompts()
+    assert argv_lab.arrived(prompt, "argv"), argv_lab.prompts()
 
 
-def test_on_request_a_long_prompt_goes_on_the_command_line(lab: Lab) -> None:
+def test_on_request_a_long_prompt_goes_on_the_command_line(argv_lab: Lab) -> None:
+    lab = argv_lab
     prompt = long_prompt(64 * KIB)
     lab.env["REMUDA_PROMPT_DELIVERY"] = "argv"
     lab.play(Step(text="Heard.", delay=1))
@@ -95,5 +97,7 @@ def test_what_no_command_line_holds_takes_another_way(lab: Lab) -> None:
     assert ended.code == 0, ended.stderr
     assert lab.arrived(prompt, "argv")
     (warning,) = map(json.loads, ended.stderr.splitlines())
-    assert warning["message"].startswith("requested argv cannot hold a prompt this long; degrading to ")
+    assert re.match(
+        "requested argv (cannot hold a prompt this long|is unsupported); degrading to ", warning["message"]
+    )
     assert MARKER not in ended.stderr

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from tests.agents.lab import REMUDA, Lab
 
 from remuda.runtimes import registry
+from remuda.runtimes.base import UNVERIFIED, Runtime
 
-PACKAGES = json.loads(Path(__file__).parents[2].joinpath("agents", "package.json").read_text())[
-    "dependencies"
+AGENTS = Path(__file__).parents[2] / "agents"
+FROM_PYPI = re.compile(r"([\w-]+)(?:\[\w+\])?==(\S+)")
+PACKAGES = json.loads((AGENTS / "package.json").read_text())["dependencies"] | {
+    name: version for file in AGENTS.glob("*.in") for name, version in FROM_PYPI.findall(file.read_text())
+}
+INSTALLED = [
+    runtime
+    for runtime in registry.all_runtimes()
+    if not runtime.built_in and runtime.verified_version != UNVERIFIED
 ]
-INSTALLED = [runtime for runtime in registry.all_runtimes() if not runtime.built_in]
-PINNED = {runtime.name: PACKAGES[runtime.install.split()[-1]] for runtime in INSTALLED}
+
+
+def pinned(runtime: Runtime) -> str:
+    """The version of the package that a runtime's instructions have you install."""
+    (version,) = (version for name, version in PACKAGES.items() if name in runtime.install)
+    return str(version)
+
+
+PINNED = {runtime.name: pinned(runtime) for runtime in INSTALLED}
 
 
 def test_every_declaration_is_verified_on_the_pinned_version() -> None:

@@ -26,7 +26,7 @@ def run_with_instructions(lab: Lab, option: str) -> Ended:
     (lab.cwd / "rules.md").write_text(f'Obey the "{MARKER}".\nAlways.\n')
     lab.play(Step(text="Yes.", delay=1))
     with lab.running("Hello.", option, "rules.md") as process:
-        assert wait_until(lambda: process.poll() is not None or lab.prompts(), 15)
+        assert wait_until(lambda: process.poll() is not None or lab.prompts(), lab.within(15))
         assert not any(MARKER.encode() in other.argv for other in everyone())
         return lab.finish(process)
 
@@ -52,7 +52,8 @@ def test_the_system_prompt_is_replaced(lab: Lab) -> None:
     check_told_or_refused(lab, ended, told=lab.runtime.conduct.system_prompt)
 
 
-def test_the_environment_is_what_the_agent_needs(lab: Lab) -> None:
+def test_the_environment_is_what_the_agent_needs(shell_lab: Lab) -> None:
+    lab = shell_lab
     lab.play(shell("env > seen.txt"), DONE)
     ended = lab.run("Hello.", "--env", "GREETING=hello = there", *lab.bypass, env=SECRETS)
     assert ended.code == 0, ended.stderr
@@ -67,7 +68,12 @@ def test_the_environment_is_what_the_agent_needs(lab: Lab) -> None:
 
 
 def test_more_arguments_reach_the_program(lab: Lab) -> None:
-    ended = lab.run("Hello.", extra=("--model", "asked-for-by-hand"))
+    argument = lab.runtime.conduct.model_argument
+    ended = lab.run("Hello.", extra=(argument or "--model", "asked-for-by-hand"))
+    if argument is None:
+        assert ended.result.error is not None
+        assert ended.result.error.kind == "start_failed"
+        return
     assert ended.code == 0, ended.stderr
     assert {heard.model for heard in lab.server.heard() if heard.api} == {"asked-for-by-hand"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.agents.lab import Ended, Lab
 
+from remuda.core.errors import exit_code_for
 from remuda.rehearsal.scenario import Step
 
 
@@ -13,12 +14,17 @@ def test_a_session_is_resumed(lab: Lab) -> None:
     assert first.code == 0, first.stderr
     native = first.result.runtime_session
     assert native
+    if not lab.runtime.conduct.resume:
+        refused = lab.run("Question two.", "--session", first.session)
+        assert refused.code == exit_code_for("refused"), refused.stderr
+        assert "cannot" in refused.stderr
+        return
 
     def resumed(session: str) -> Ended:
         ended = lab.run("Question two.", "--session", session)
         assert ended.code == 0, ended.stderr
         assert ended.result.runtime_session == native
-        body = lab.server.heard()[-1].body or ""
+        body = [heard.body for heard in lab.server.heard() if heard.api][-1] or ""
         assert body.index("Question one.") < body.index("Answer alpha.") < body.rindex("Question two.")
         return ended
 

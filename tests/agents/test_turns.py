@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from acp.schema import SessionNotification
-from tests.agents.lab import DONE, Ended, Lab, shell
+from tests.agents.lab import Ended, Lab
 
+from remuda.core.errors import exit_code_for
 from remuda.core.events import Usage
 from remuda.rehearsal import exchange
 from remuda.rehearsal.scenario import Step
@@ -63,7 +64,8 @@ def check_tool_call(ended: Ended) -> None:
     assert "written" in ended.tool_outputs
 
 
-def test_a_tool_turn(lab: Lab) -> None:
+def test_a_tool_turn(shell_lab: Lab) -> None:
+    lab = shell_lab
     lab.play(
         Step(
             thought="A file will do.",
@@ -89,9 +91,33 @@ def test_a_tool_turn(lab: Lab) -> None:
     assert ended.result.usage == counted(lab, exchange.Usage(2100, 80, 1600, 120))
 
 
+def test_a_turn_that_edits(edit_lab: Lab) -> None:
+    (reply,) = edit_lab.write("f.txt", "written")
+    edit_lab.play(reply)
+    ended = edit_lab.run("Write a file.", *edit_lab.bypass)
+    check_stream(ended, edit_lab.runtime.name)
+    assert ended.kinds == ["agent_message_chunk", "tool_call", "tool_call_update"]
+    (call,) = (update for update in ended.updates if update["sessionUpdate"] == "tool_call")
+    assert (call["kind"], call["rawInput"]) == ("edit", {"path": "f.txt"})
+    assert (edit_lab.cwd / "f.txt").read_text() == "written\n"
+
+
+def is_refused(lab: Lab, ended: Ended, *bounds: str) -> bool:
+    """Whether a runtime that cannot be held to one of these bounds started nothing and said so."""
+    if not lab.runtime.conduct.refuses & set(bounds):
+        return False
+    assert ended.code == exit_code_for("refused")
+    assert ended.result.error is not None
+    assert lab.runtime.title in ended.result.error.message
+    assert lab.server.heard() == ()
+    return True
+
+
 def test_without_approval_it_is_as_declared(lab: Lab) -> None:
-    lab.play(shell("echo written > f.txt"), DONE)
-    ended = lab.run("Write a file.")
+    lab.play(*lab.write("f.txt", "written"))
+    ended = lab.run("Write a file.", "--permission", "ask")
+    if is_refused(lab, ended, "ask"):
+        return
     check_stream(ended, lab.runtime.name)
     failed = [update for update in ended.updates if update.get("status") == "failed"]
     assert (lab.cwd / "f.txt").exists() == (lab.runtime.conduct.ask == "runs")
@@ -100,14 +126,18 @@ def test_without_approval_it_is_as_declared(lab: Lab) -> None:
 
 def test_a_scout_never_writes(lab: Lab) -> None:
     """The capability's bound wins over the bypass."""
-    lab.play(shell("echo written > f.txt"), DONE)
+    lab.play(*lab.write("f.txt", "written"))
     ended = lab.run("Write a file.", "--capability", "scout", *lab.bypass)
+    if is_refused(lab, ended, "read"):
+        return
     check_stream(ended, lab.runtime.name)
     assert not (lab.cwd / "f.txt").exists()
 
 
 def test_a_builder_is_as_declared(lab: Lab) -> None:
-    lab.play(shell("echo written > f.txt"), DONE)
+    lab.play(*lab.write("f.txt", "written"))
     ended = lab.run("Write a file.", "--capability", "builder")
+    if is_refused(lab, ended, "workspace"):
+        return
     check_stream(ended, lab.runtime.name)
     assert (lab.cwd / "f.txt").exists() == lab.runtime.conduct.builder_writes

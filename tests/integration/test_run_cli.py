@@ -274,7 +274,7 @@ class TestFailures:
     def test_an_unknown_agent_or_folder_is_not_found(self, site: Site) -> None:
         unknown = site.remuda("run", "--agent", "nobody", "hi")
         assert unknown.code == 4
-        assert "claude, codex, copilot, rehearsal" in unknown.stderr
+        assert "claude, codex, copilot, gemini, hermes" in unknown.stderr
         missing = site.remuda(*RUN, "--cwd", "missing", "hi")
         assert missing.code == 4
         assert "missing is not a folder" in missing.stderr

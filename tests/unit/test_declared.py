@@ -82,6 +82,8 @@ def test_what_is_not_said_is_not_claimed(load: Callable[[str], Runtime]) -> None
         (("ask = []", 'ask = { files = { "../x" = "" } }'), "`$.headless.ask.files`"),
         (("ask = []", 'ask = "yes"'), "`$.headless.ask`"),
         (("ask = []", "ask = []\n[version]\npattern = '('"), "`$.version.pattern`"),
+        (("channels", "trouble = ['fine', '(']\nchannels"), "`$.trouble[1]`"),
+        (("ask = []", 'environment = { A = "{b}" }\nask = []'), "{b}, only {cwd}"),
         (("ask = []", "ask = []\n[conduct]\nresume = true"), "`$.conduct.resume`"),
         (("ask = []", "ask = []\n[conduct]\nbrave = true"), "unknown field `brave`"),
         (("ask = []", "ask = []\n[[screens]]\nstate = 'ready'"), "`$.screens[0]`"),
@@ -112,7 +114,8 @@ def test_a_turn_gets_the_groups_that_it_needs() -> None:
         *("--output-format", "stream-json", "--session-id", "id"),
         *("--approval-mode", "yolo", "--model", "m", "--more"),
     )
-    assert (first.env, first.files, first.preamble) == ({}, (), "")
+    assert {name for name in first.env if not name.startswith("QWEN_TELEMETRY_")} == set()
+    assert (first.files, first.preamble) == ((), "")
     later = qwen.print_command(turn(resume=True))
     assert later.arguments[2:] == ("--resume", "id", "--approval-mode", "default")
 
@@ -204,6 +207,19 @@ def test_tokens_of_a_session_are_not_those_of_a_turn() -> None:
     parser.feed(RESULT)
     parser.finish(None)
     assert (parser.state.text, parser.state.usage) == ("ok", None)
+
+
+def test_a_failed_attempt_is_told_on_stderr_and_forgotten_with_the_answer() -> None:
+    parser = shapes.parser("text", trouble=("attempt failed", "(try|call) failed: (.+)"))(turn(), "")
+    parser.hear(b"all is well")
+    assert parser.state.trouble is None
+    for line, kind in ((b"attempt failed", "model"), (b"call failed: 401 no", "auth")):
+        parser.hear(line)
+        assert parser.state.trouble is not None
+        assert parser.state.trouble.kind == kind
+    assert parser.state.trouble.message == "401 no"
+    parser.feed(b"An answer.")
+    assert parser.state.trouble is None
 
 
 def test_an_imitation_may_tell_its_error_as_an_object() -> None:

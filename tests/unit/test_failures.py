@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remuda.core.errors import ErrorKind, exit_code_for
-from remuda.runtimes.failures import by_status, by_text, failure
+from remuda.runtimes.failures import by_status, by_text, failure, old_node
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,22 @@ def test_what_a_status_means(status: int, message: str, kind: ErrorKind) -> None
 )
 def test_what_words_mean(text: str, kind: ErrorKind | None) -> None:
     assert by_text(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "oldest", "said"),
+    [
+        ("SyntaxError: no such export\n\nNode.js v20.20.2\n", (22, 19), "20.20.2"),
+        ("herdsman: Node 22.18.0: use 22.19+\n  nvm install 26", (22, 19), "22.18.0"),
+        ("TypeError: a bug\n\nNode.js v22.19.0", (22, 19), None),
+        ("TypeError: a bug\n\nNode.js v24.1.0", (22, 19), None),
+        ("it was written for Node.js v20.20.2", (22, 19), None),
+        ("", (22, 19), None),
+    ],
+)
+def test_the_node_that_a_program_crashed_on(text: str, oldest: tuple[int, int], said: str | None) -> None:
+    expected = f"it needs Node.js {oldest[0]}.{oldest[1]} or newer, not {said}" if said else None
+    assert old_node(text, oldest) == expected
 
 
 @given(st.text(), st.none() | st.integers(100, 599))

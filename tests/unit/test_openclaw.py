@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from remuda.core.errors import RefusedError, UsageError
 from remuda.core.events import Usage, message
 from remuda.runtimes.base import Invocation, Parser, Turn
-from remuda.runtimes.openclaw.runtime import own_config, print_command, spawn_command
+from remuda.runtimes.openclaw.runtime import absence, own_config, print_command, spawn_command
 from remuda.runtimes.openclaw.stream import parser
 
 TURN = Turn(cwd=Path("/work"), scratch=Path("/scratch"), keep=Path("/keep"), session="s", endpoint="http://e")
@@ -78,6 +78,7 @@ def test_anthropic_does_not_count_what_was_cached() -> None:
         ),
         (FAILED, (b"\x1b[33m[model-fetch] error name=TypeError message=fetch failed\x1b[39m",), "model"),
         ({**FAILED, "status": "timeout"}, (), "timeout"),
+        (None, (b"openclaw: Node 20.20.2: node:sqlite is unavailable; use 24.16+/26.1+",), "start_failed"),
     ],
 )
 def test_a_failure(document: object, log: tuple[bytes, ...], kind: str) -> None:
@@ -117,16 +118,33 @@ def test_only_the_tools_that_are_allowed_are_left() -> None:
     assert tools(print_command(turn(permission="bypass"))) is None
 
 
-def test_bounds_lie_on_top_of_the_users_own_configuration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(tmp_path / "mine.json"))
-    assert "$include" not in json.loads(print_command(turn(endpoint=None)).files[0].content)
-    (tmp_path / "mine.json").write_text("{}")
-    invocation = print_command(turn(endpoint=None))
-    assert json.loads(invocation.files[0].content)["$include"] == str(tmp_path / "mine.json")
-    assert invocation.env == {"OPENCLAW_INCLUDE_ROOTS": str(tmp_path)}
-    assert print_command(turn(endpoint=None, permission="bypass")).files == ()
+def written(invocation: Invocation) -> dict[str, dict[str, object]]:
+    return {file.name: json.loads(file.content) for file in invocation.files}
+
+
+def test_a_run_lies_on_top_of_the_users_own_configuration(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    own = turn(
+        endpoint=None, environ={"OPENCLAW_CONFIG_PATH": str(mine), "OPENCLAW_INCLUDE_ROOTS": "/theirs"}
+    )
+    assert "$include" not in written(print_command(own))["openclaw.json"]
+    mine.write_text("{}")
+    invocation = print_command(msgspec.structs.replace(own, permission="bypass"))
+    assert written(invocation)["openclaw.json"]["$include"] == str(mine)
+    assert invocation.env["OPENCLAW_INCLUDE_ROOTS"] == f"/theirs:{tmp_path}"
+    assert "$include" not in written(print_command(turn(environ=own.environ)))["openclaw.json"]
+
+
+def test_bounds_are_not_joined_with_the_users_own(tmp_path: Path) -> None:
+    mine = tmp_path / ".openclaw" / "openclaw.json"
+    mine.parent.mkdir()
+    mine.write_text("{}")
+    own = turn(endpoint=None, environ={"HOME": str(tmp_path)})
+    reading, writing = (print_command(msgspec.structs.replace(own, access=a)) for a in ("read", "workspace"))
+    assert written(reading)["own.json"] == {"$include": str(mine), "tools": None}
+    assert written(reading)["openclaw.json"]["$include"] == "./own.json"
+    assert written(writing)["own.json"]["agents"] == {"entries": None}
+    assert written(writing)["openclaw.json"]["agents"] == {"entries": {}}
 
 
 def test_where_the_users_own_configuration_lies() -> None:
@@ -140,8 +158,23 @@ def test_where_the_users_own_configuration_lies() -> None:
 
 
 def test_what_it_cannot_do_is_said() -> None:
-    for changes in ({"system_prompt": "x"}, {"resume": True}):
-        with pytest.raises(UsageError):
-            print_command(turn(**changes))
+    with pytest.raises(UsageError):
+        print_command(turn(system_prompt="x"))
+    with pytest.raises(RefusedError):
+        print_command(turn(resume=True))
     with pytest.raises(RefusedError):
         spawn_command(turn(access="read"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [('{"version": "0.0.1"}', True), ('{"version": "2026.9.6"}', False)]
+)
+def test_the_empty_package_is_told_from_none(tmp_path: Path, text: str, told: bool) -> None:
+    package = tmp_path / "lib" / "node_modules" / "openclaw"
+    package.mkdir(parents=True)
+    environ = {"PATH": f"/nowhere:{tmp_path / 'bin'}"}
+    for content in ("", "[]", "\xff"):
+        (package / "package.json").write_text(content, "latin-1")
+        assert absence(environ) is None
+    (package / "package.json").write_text(text)
+    assert ("openclaw 0.0.1" in (absence(environ) or "")) == told

@@ -85,7 +85,7 @@ def test_every_declared_claim_has_a_check() -> None:
 
 
 def test_what_is_not_declared_is_not_checked() -> None:
-    conduct = msgspec.structs.replace(RUNTIME.conduct, usage=False, resume=False, shell=False)
+    conduct = msgspec.structs.replace(RUNTIME.conduct, usage=False, resume=False, edit_reply="{content}")
     less = msgspec.structs.replace(RUNTIME, conduct=conduct)
     checks = {claim.what: check for check in table(less) for claim in check.claims}
     assert not {"usage", "resume"} & set(checks)
@@ -101,13 +101,13 @@ def test_a_runtime_that_cannot_ask_is_run_with_a_bypass() -> None:
 
 
 def test_a_channel_is_judged_by_what_the_model_heard() -> None:
-    judge = judgements.delivers(CHANNEL, ("abc", "abcdef"))
-    assert judge(RUNTIME, [run("abc"), run("title", "abcdef", result=failed("model", "no"))]) is None
-    assert judge(RUNTIME, [run("abc"), run("ab")]) == (
+    judge = judgements.delivers(CHANNEL, "abcdef")
+    assert judge(RUNTIME, [run("title", "abcdef", result=failed("model", "no"))]) is None
+    assert judge(RUNTIME, [run("ab")]) == (
         "of a prompt of 6 bytes by stdin the model heard 2 bytes, and not the same"
     )
     assert judge(RUNTIME, [run(result=failed("crashed", "it fell"))]) == (
-        "a prompt of 3 bytes by stdin never reached the model: the run failed (crashed): it fell"
+        "a prompt of 6 bytes by stdin never reached the model: the run failed (crashed): it fell"
     )
 
 
@@ -122,11 +122,11 @@ def test_a_channel_is_judged_by_what_the_model_heard() -> None:
 )
 def test_arrivals(how: str, said: str, holds: bool) -> None:
     channel = Channel("stdin", (), "1", arrives=msgspec.convert(how, judgements.Arrival))
-    assert (judgements.delivers(channel, (" a ",))(RUNTIME, [run(said)]) is None) == holds
+    assert (judgements.delivers(channel, " a ")(RUNTIME, [run(said)]) is None) == holds
 
 
 def test_what_a_program_says_cannot_steer_the_terminal() -> None:
-    said = judgements.delivers(CHANNEL, ("abc",))(
+    said = judgements.delivers(CHANNEL, "abc")(
         RUNTIME, [run(result=failed("crashed", f"\x1b[2J\n{'x' * 999}"))]
     )
     assert said is not None

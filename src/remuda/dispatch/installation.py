@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,9 +13,20 @@ from remuda.core.config import Config
 from remuda.core.environment import BASE, allowed
 from remuda.core.files import write_atomic
 from remuda.runtimes.base import Runtime
+from remuda.runtimes.failures import old_node
+
+if TYPE_CHECKING:
+    from remuda.core.children import Answer
 
 VERSION_TIMEOUT = 20.0
 CACHE = "versions.json"
+
+
+class Version(msgspec.Struct, frozen=True):
+    """A program's version, and what is wrong with it or kept it from being told."""
+
+    number: str | None
+    trouble: str = ""
 
 
 class Installation(msgspec.Struct, frozen=True):
@@ -33,6 +45,11 @@ def find(runtime: Runtime, environ: Mapping[str, str], config: Config) -> Instal
     binary = settings.binary if settings and settings.binary else runtime.binary
     program = runtime.locate(str(Path(binary).expanduser()), environ)
     return Installation(program) if program else None
+
+
+def absence(runtime: Runtime, environ: Mapping[str, str]) -> str:
+    """Why a runtime's program was not found."""
+    return runtime.absence(environ) or f"{runtime.binary} is not on PATH"
 
 
 def probe_environment(runtime: Runtime, environ: Mapping[str, str]) -> dict[str, str]:
@@ -57,10 +74,10 @@ def known_version(runtime: Runtime, installation: Installation, cache_folder: Pa
 
 async def version(
     runtime: Runtime, installation: Installation, environ: Mapping[str, str], cache_folder: Path
-) -> str | None:
-    """The installed version; remembered until the program changes. None when it does not say."""
+) -> Version:
+    """The installed version; remembered until the program changes."""
     if known := known_version(runtime, installation, cache_folder):
-        return known
+        return Version(known, _outdated(runtime, known))
     from remuda.core.children import ask
     from remuda.core.processes import Command
 
@@ -72,11 +89,25 @@ async def version(
     answer = await ask(command, VERSION_TIMEOUT)
     found = re.search(runtime.version_pattern, answer.stdout) if answer and answer.returncode == 0 else None
     if found is None:
-        return None
-    cache, version = cache_folder / CACHE, found.group()
-    entry = {_fingerprint(installation.path): version}
+        asked = " ".join((runtime.binary, *runtime.version_arguments))
+        return Version(None, f"'{asked}' gives no version{because(runtime, answer)}")
+    cache, number = cache_folder / CACHE, found.group()
+    entry = {_fingerprint(installation.path): number}
     write_atomic(cache, msgspec.json.encode({**_read_cache(cache), **entry}))
-    return version
+    return Version(number, _outdated(runtime, number))
+
+
+def because(runtime: Runtime, answer: Answer | None) -> str:
+    """The end of a sentence on a program that failed: the reason, where that is known."""
+    reason = old_node(answer.stderr, runtime.node) if answer and runtime.node else None
+    return f": {reason}" if reason else ""
+
+
+def _outdated(runtime: Runtime, number: str) -> str:
+    """That a version is older than what Remuda works with, if it is."""
+    if version_tuple(number) >= version_tuple(runtime.minimum_version):
+        return ""
+    return f"version {number} is older than {runtime.minimum_version}: update with '{runtime.install}'"
 
 
 def _read_cache(cache: Path) -> dict[str, str]:

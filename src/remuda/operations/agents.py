@@ -74,11 +74,12 @@ def _agent(world: World, name: str, active: str) -> Agent:
     except ConfigError as error:
         return Agent(name, name, "unusable", error.message, None, name == active)
     found = installation.find(runtime, world.environ, world.config)
+    absence = "" if found else installation.absence(runtime, world.environ)
     return Agent(
         name=name,
         runtime=name,
         status="callable" if found else "not installed",
-        reason="" if found else f"{runtime.binary} is not on PATH; install it with: {runtime.install}",
+        reason=f"{absence}; install it with: {runtime.install}" if absence else "",
         path=found.path if found else None,
         active=name == active,
     )

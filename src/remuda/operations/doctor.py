@@ -116,19 +116,20 @@ async def _examine(world: World, runtime: Runtime) -> Examination:
     found = installation.find(runtime, world.environ, world.config)
     problems: list[str] = []
     warnings: list[str] = []
-    version = None
+    version = installation.Version(None)
     if found is not None:
         version = await installation.version(runtime, found, world.environ, world.folders.cache)
-        problems += _version_problems(runtime, version)
-        problems += await _missing_flags(world, runtime, found)
-        warnings += [*_version_warnings(runtime, version), *runtime.examine(world.environ)]
-    known = evidence.latest(world.folders.evidence_file, runtime.name, version)
+        problems += [version.trouble] if version.trouble else await _missing_flags(world, runtime, found)
+        warnings += [*_version_warnings(runtime, version.number), *runtime.examine(world.environ)]
+    elif reason := runtime.absence(world.environ):
+        problems.append(reason)
+    known = evidence.latest(world.folders.evidence_file, runtime.name, version.number)
     hooks, connection = (runtime.features.get(name) for name in ("hooks", "connection"))
     return Examination(
         name=runtime.name,
         installed=found is not None,
         path=found.path if found else None,
-        version=version,
+        version=version.number,
         verified_version=runtime.verified_version,
         channels={c.mode: _standing(c.verified, known.get(f"channel.{c.mode}")) for c in runtime.channels},
         hooks=hooks.state if hooks else "no",
@@ -144,14 +145,6 @@ def _standing(verified: str | None, seen: evidence.Evidence | None) -> str:
         verdict = "holds" if seen.holds else "withdrawn: it did not deliver"
         return f"{verdict} (seen here on {seen.version}, {seen.seen_at})"
     return f"verified on {verified}" if verified else "documented"
-
-
-def _version_problems(runtime: Runtime, version: str | None) -> list[str]:
-    if version is None:
-        return [f"{runtime.binary} does not answer {' '.join(runtime.version_arguments)}"]
-    if installation.version_tuple(version) < installation.version_tuple(runtime.minimum_version):
-        return [f"version {version} is older than {runtime.minimum_version}: update with '{runtime.install}'"]
-    return []
 
 
 def _version_warnings(runtime: Runtime, version: str | None) -> list[str]:
@@ -181,7 +174,7 @@ async def _unmentioned(
     answer = await ask(command, HELP_TIMEOUT)
     shown = " ".join((runtime.binary, *check.arguments))
     if answer is None or answer.returncode != 0:
-        return [f"'{shown}' failed"]
+        return [f"'{shown}' failed{installation.because(runtime, answer)}"]
     page = f"{answer.stdout}\n{answer.stderr}"
     return [
         f"'{shown}' no longer mentions {flag}: this version may not work with Remuda"

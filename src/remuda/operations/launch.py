@@ -32,7 +32,7 @@ def launch(world: World, request: LaunchRequest) -> int:
     found = installation.find(runtime, world.environ, world.config)
     if found is None:
         raise NotInstalledError(
-            f"{runtime.title} is not installed: {runtime.binary} is not on PATH",
+            f"{runtime.title} is not installed: {installation.absence(runtime, world.environ)}",
             f"Install it with '{runtime.install}', or launch another agent ('remuda agents').",
         )
     cwd = (request.cwd or world.cwd).absolute()

@@ -86,10 +86,11 @@ def prepare(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Job
     found = installation.find(runtime, world.environ, world.config)
     if found is None:
         raise NotInstalledError(
-            f"{runtime.title} is not installed: {runtime.binary} is not on PATH",
+            f"{runtime.title} is not installed: {installation.absence(runtime, world.environ)}",
             f"Install it with '{runtime.install}', or choose another agent ('remuda agents').",
         )
-    turn = _turn(world, request, plan, scratch)
+    environ = headless_environment(world, runtime, request.env)
+    turn = _turn(world, request, plan, scratch, environ)
     invocation = runtime.print_command(turn)
     if invocation.keeps:
         private_folder(turn.keep)
@@ -99,7 +100,7 @@ def prepare(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Job
     mode = _channel(world, runtime, found, len(text.encode()))
     command = Command(
         argv=(*found.program, *invocation.arguments),
-        env={**headless_environment(world, runtime, request.env), **invocation.env, "PWD": str(plan.cwd)},
+        env={**environ, **invocation.env, "PWD": str(plan.cwd)},
         cwd=plan.cwd,
     )
     return Job(
@@ -132,7 +133,7 @@ def _withdrawn(world: World, runtime: Runtime, found: installation.Installation)
     }
 
 
-def _turn(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Turn:
+def _turn(world: World, request: RunRequest, plan: Plan, scratch: Path, environ: Mapping[str, str]) -> Turn:
     settings = world.config.runtimes.get(plan.runtime.name)
     return Turn(
         cwd=plan.cwd,
@@ -145,7 +146,8 @@ def _turn(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Turn:
         access=access_for(request.capability),
         system_prompt=request.system_prompt,
         append_system_prompt=request.append_system_prompt,
-        endpoint=request.env.get(ENDPOINT) or world.environ.get(ENDPOINT) or None,
+        endpoint=environ.get(ENDPOINT) or None,
+        environ=environ,
         extra=request.extra,
     )
 

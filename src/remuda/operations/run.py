@@ -12,9 +12,11 @@ from remuda.core import clock
 from remuda.core.errors import NotInstalledError, RefusedError, StartError
 from remuda.core.events import Event, Failure, Result
 from remuda.core.processes import Process, started
+from remuda.dispatch import installation
 from remuda.operations.preparation import Plan, RunRequest, plan_run, prepare
 from remuda.operations.world import World
 from remuda.prompts import delivery
+from remuda.runtimes.base import Runtime
 from remuda.sessions.job import Job, envelope
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from remuda.sessions.store import Session
 
 __all__ = ["Run", "RunRequest", "begin", "follow", "run"]
+
+
+_UNEXPLAINED = frozenset({"start_failed", "protocol"})
+"""Failures that an outdated program would give."""
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -77,14 +83,30 @@ async def follow(world: World, begun: Run, stop: asyncio.Event) -> AsyncGenerato
     events = headless.follow(begun.state.job, begun.state.process, stop)
     try:
         async for event in events:
-            result = event.result
-            yield event
+            result = event.result and await _explained(world, plan.runtime, event.result)
+            yield msgspec.structs.replace(event, result=result) if result else event
     finally:
         await events.aclose()
         good = result is not None and result.error is None
         native = result.runtime_session if result else None
         now = clock.rfc3339(clock.now())
         store.end(world.folders.database, plan.session, "ended" if good else "failed", native, now)
+
+
+async def _explained(world: World, runtime: Runtime, result: Result) -> Result:
+    """Say so where a run failed that the installed version may be unfit for."""
+    error = result.error
+    if error is None or error.kind not in _UNEXPLAINED:
+        return result
+    found = installation.find(runtime, world.environ, world.config)
+    if found is None:
+        return result
+    version = await installation.version(runtime, found, world.environ, world.folders.cache)
+    reason = version.trouble.rpartition(": ")[2]
+    if not reason or reason in error.message:
+        return result
+    failure = Failure(error.kind, f"{error.message} ({version.trouble})")
+    return msgspec.structs.replace(result, error=failure)
 
 
 def _record(plan: Plan) -> Session:

@@ -26,6 +26,7 @@ class RuntimeReport(msgspec.Struct, frozen=True):
     """One runtime: the claims, and the program found on this machine.
 
     ``evidence`` tells which claims held, and which did not, when ``doctor --verify`` tried this version here.
+    ``trouble`` is why the program cannot be used as it is installed, if so.
     """
 
     name: str
@@ -42,6 +43,7 @@ class RuntimeReport(msgspec.Struct, frozen=True):
     instruction_file: str
     notes: tuple[str, ...]
     evidence: Mapping[str, bool] = {}
+    trouble: str = ""
 
 
 class Runtimes(msgspec.Struct, frozen=True):
@@ -60,12 +62,12 @@ async def runtimes(world: World) -> Runtimes:
 
 async def _report(world: World, runtime: Runtime) -> RuntimeReport:
     found = installation.find(runtime, world.environ, world.config)
-    version = (
-        await installation.version(runtime, found, world.environ, world.folders.cache) if found else None
-    )
-    known = evidence.latest(world.folders.evidence_file, runtime.name, version)
+    if found is None:
+        return report(runtime, trouble=runtime.absence(world.environ) or "")
+    version = await installation.version(runtime, found, world.environ, world.folders.cache)
+    known = evidence.latest(world.folders.evidence_file, runtime.name, version.number)
     seen = {claim: item.holds for claim, item in known.items()}
-    return report(runtime, found.path if found else None, version, seen)
+    return report(runtime, found.path, version.number, seen, version.trouble)
 
 
 def report(
@@ -73,6 +75,7 @@ def report(
     path: str | None = None,
     version: str | None = None,
     seen: Mapping[str, bool] | None = None,
+    trouble: str = "",
 ) -> RuntimeReport:
     """A runtime's claims, its program if there is one, and what was seen of it."""
     return RuntimeReport(
@@ -90,4 +93,5 @@ def report(
         instruction_file=runtime.instruction_file,
         notes=runtime.notes,
         evidence=seen or {},
+        trouble=trouble,
     )

@@ -25,7 +25,7 @@ __all__ = ["Begun", "Finding", "Message", "Opened", "RuntimeVerification", "Tell
 WORKER = "remuda.operations.verification.worker"
 
 _ADVICE = {
-    "version": "The program does not work: install it again with '{install}'.",
+    "version": "The program does not start: see to what it lacks, or install it again with '{install}'.",
     "events": "Do not rely on the events and answers of this version.",
     "usage": "Do not rely on the token counts of this version.",
     "error": "This version's failures are told as another kind: do not decide anything by that kind.",
@@ -72,7 +72,7 @@ def _chosen(world: World, names: Sequence[str]) -> list[tuple[Runtime, installat
     for runtime, found in places:
         if names and found is None:
             raise NotInstalledError(
-                f"{runtime.title} is not installed: {runtime.binary} is not on PATH",
+                f"{runtime.title} is not installed: {installation.absence(runtime, world.environ)}",
                 f"Install it with '{runtime.install}'.",
             )
     return [(runtime, found) for runtime, found in places if found is not None]

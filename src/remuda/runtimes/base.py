@@ -55,7 +55,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """What a runtime is to do, as far as it shapes the command line.
 
     ``scratch`` is a private folder that is gone after the turn; ``keep`` is one that stays with the session,
-    for programs that keep no sessions of their own.
+    for programs that keep no sessions of their own. ``environ`` is what the program will find in its
+    environment, beside what the runtime itself puts there.
     """
 
     cwd: Path
@@ -69,6 +70,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     endpoint: str | None = None
+    environ: Mapping[str, str] = {}
     extra: tuple[str, ...] = ()
 
 
@@ -145,9 +147,11 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
 
     ``ask`` is what becomes of a tool that needs approval when nobody is there: it is refused and that is
     told, refused perhaps without a word, or run. ``refuses`` are the bounds that it cannot be held to: a run
-    that asks for one is refused. ``shell``: the model is offered a shell. ``builder_writes``: a shell command
-    may write below the working folder. ``bypass_as_root`` are the variables without which a bypass fails as
-    root. ``own_sessions``: a session that Remuda itself never saw can be resumed, too. ``drop`` is what
+    that asks for one is refused. ``edit_reply``, for a program that offers its model no tools, is the reply
+    that makes it write ``{content}`` into the file ``{path}``. ``builder_writes``: a shell command may write
+    below the working folder. ``bypass_as_root`` are the variables without which a bypass fails as
+    root. ``model_argument`` is how a caller may name the model behind ``--``, where the headless command
+    takes that. ``own_sessions``: a session that Remuda itself never saw can be resumed, too. ``drop`` is what
     becomes of a turn whose answer breaks off: it fails, or the model is asked to go on from there.
     ``leftovers``: a turn may succeed although its tools left processes behind. ``startup`` is how many
     seconds it takes on a small machine before it first calls its model.
@@ -155,12 +159,13 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
 
     ask: Literal["refused", "silent", "runs"] = "refused"
     refuses: frozenset[Permission | Access] = frozenset()
-    shell: bool = True
+    edit_reply: str | None = None
     builder_writes: bool = True
     bypass_as_root: Mapping[str, str] = {}
     system_prompt: bool = True
     append_system_prompt: bool = True
     model_choice: bool = True
+    model_argument: str | None = "--model"
     tells_model: bool = True
     tells_thoughts: bool = True
     tells_tools: bool = True
@@ -173,6 +178,11 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     leftovers: bool = True
     startup: float = 2.0
     quota: ErrorKind = "quota"
+
+    @property
+    def shell(self) -> bool:
+        """Whether the model is offered a shell."""
+        return self.edit_reply is None
 
 
 class HelpCheck(msgspec.Struct, frozen=True):
@@ -207,6 +217,11 @@ def nothing_wrong(_environ: Mapping[str, str]) -> list[str]:
     return []
 
 
+def no_trace(_environ: Mapping[str, str]) -> str | None:
+    """Nothing tells why a program is not there: for those of which nothing else is ever installed."""
+    return None
+
+
 def unchanged(prompt: str) -> str:
     """The prompt as it is: for programs that give no meaning to its first characters."""
     return prompt
@@ -235,6 +250,9 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     rejects: frozenset[Mode] = frozenset()
     disarm: Callable[[str], str] = unchanged
     examine: Callable[[Mapping[str, str]], list[str]] = nothing_wrong
+    absence: Callable[[Mapping[str, str]], str | None] = no_trace
+    """Why its program is not there, for one of which something else may have been installed."""
+
     built_in: bool = False
     locate: Locate = on_path
     version_arguments: tuple[str, ...] = ("--version",)
@@ -242,6 +260,9 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     help_checks: tuple[HelpCheck, ...] = ()
     environment: tuple[str, ...] = ()
     home_variable: str | None = None
+    node: tuple[int, int] | None = None
+    """The oldest Node.js that runs it, for a program that crashes on older ones."""
+
     quiet: Mapping[str, str] = {}
     nested_markers: tuple[str, ...] = ()
     needs_beacon: bool = False

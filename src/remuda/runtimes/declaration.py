@@ -49,6 +49,7 @@ class CommandTable(_Strict, frozen=True, kw_only=True):
     """
 
     arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = {}
     new_session: Group | None = None
     resume: Group | None = None
     model: Group | None = None
@@ -59,9 +60,13 @@ class CommandTable(_Strict, frozen=True, kw_only=True):
     system_prompt_file: Group | None = None
     append_system_prompt_file: Group | None = None
 
+    def always(self) -> Part:
+        """What every turn needs."""
+        return Part(arguments=self.arguments, environment=self.environment)
+
     def groups(self) -> Iterator[tuple[str, Part]]:
         """The groups that are there, by name."""
-        for name in self.__struct_fields__[1:]:
+        for name in self.__struct_fields__[2:]:
             group = getattr(self, name)
             if group is not None:
                 yield name, part(group)
@@ -131,6 +136,7 @@ class Declaration(_Strict, frozen=True, kw_only=True):
     home_variable: str | None = None
     instruction_file: str = "AGENTS.md"
     patience: float = 4.0
+    trouble: tuple[str, ...] = ()
     conduct: ConductTable = ConductTable()
     help: tuple[HelpTable, ...] = ()
     screens: tuple[ScreenTable, ...] = ()
@@ -150,13 +156,16 @@ def faults(declared: Declaration) -> Iterator[str]:
         if fault := _channel_fault(channel, declared.stream):
             yield f"{fault} - at `$.channels[{number}]`"
     for name, table in (("headless", declared.headless), ("interactive", declared.interactive)):
-        yield from _unknown_places(f"$.{name}", Part(arguments=table.arguments))
+        yield from _unknown_places(f"$.{name}", table.always())
         for group, its in table.groups():
             yield from _unknown_places(f"$.{name}.{group}", its)
     if declared.endpoint is not None:
         yield from _unknown_places("$.endpoint", declared.endpoint)
-    if fault := _regex_fault(declared.version.pattern):
-        yield f"{fault} - at `$.version.pattern`"
+    patterns = {"version.pattern": declared.version.pattern}
+    patterns |= {f"trouble[{number}]": pattern for number, pattern in enumerate(declared.trouble)}
+    for place, pattern in patterns.items():
+        if fault := _regex_fault(pattern):
+            yield f"{fault} - at `$.{place}`"
     for number, screen in enumerate(declared.screens):
         yield from (f"{fault} - at `$.screens[{number}]`" for fault in _screen_faults(screen))
 

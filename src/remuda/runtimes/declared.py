@@ -85,7 +85,7 @@ def build(declared: Declaration) -> Runtime:
         instruction_file=declared.instruction_file,
         print_command=lambda turn: _invocation(declared, declared.headless, turn),
         spawn_command=lambda turn: _invocation(declared, declared.interactive, turn),
-        parser=shapes.parser(declared.stream, declared.counts, declared.tools),
+        parser=shapes.parser(declared.stream, declared.counts, declared.tools, declared.trouble),
         conduct=conduct,
         patience=declared.patience,
         disarm=lambda prompt: f" {prompt}" if prompt[:1] in tuple(declared.disarm) else prompt,
@@ -166,7 +166,7 @@ def _places(turn: Turn) -> dict[str, str]:
 def _pieces(declared: Declaration, table: CommandTable, turn: Turn) -> Iterator[tuple[Part, str | None]]:
     """Each piece of the command, with the text of the file that it needs."""
     title = declared.title
-    yield Part(arguments=table.arguments), None
+    yield table.always(), None
     if turn.resume:
         yield _given(table.resume, f"{title} cannot continue a session"), None
     elif table.new_session is not None:

@@ -14,6 +14,7 @@ _WORDS: tuple[tuple[ErrorKind, str], ...] = (
     ("rate_limit", r"\b429\b|rate.?limit|too many requests"),
     ("model", r"\b(400|5\d\d)\b|connect|network|overloaded|stream|fetch failed"),
 )
+_NODE = re.compile(r"^(?:\w+: )?Node(?:\.js)? v?((\d+)\.(\d+)\.\d+)", re.MULTILINE)
 _PATTERNS = tuple((kind, re.compile(words, re.IGNORECASE)) for kind, words in _WORDS)
 
 
@@ -38,3 +39,11 @@ def failure(message: str, status: int | None = None, default: ErrorKind = "model
     text = message.strip() or "the agent gave no reason"
     kind = by_status(status, text) if status else by_text(text) or default
     return Failure(kind, text[:2000])
+
+
+def old_node(text: str, oldest: tuple[int, int]) -> str | None:
+    """That a program needs a newer Node.js, if its last words name the one it crashed on."""
+    found = _NODE.search(text)
+    if found is None or (int(found[2]), int(found[3])) >= oldest:
+        return None
+    return f"it needs Node.js {oldest[0]}.{oldest[1]} or newer, not {found[1]}"

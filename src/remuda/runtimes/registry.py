@@ -8,7 +8,10 @@ from importlib import import_module
 from remuda.core.errors import NotFoundError
 from remuda.runtimes.base import Runtime
 
-BUILT_IN = ("claude", "codex", "copilot", "rehearsal")
+BUILT_IN = (
+    *("aider", "amplifier", "claude", "codex", "copilot", "gemini"),
+    *("hermes", "openclaw", "opencode", "pi", "rehearsal"),
+)
 DEFAULT = "copilot"
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Literal
 
@@ -10,6 +11,7 @@ import msgspec
 
 from remuda.core.events import AnyUpdate, ToolCall, ToolKind, message
 from remuda.runtimes.base import Parser, Turn, TurnState
+from remuda.runtimes.failures import failure
 
 Shape = Literal["text", "acp", "claude-stream-json", "codex-jsonl", "gemini-stream-json"]
 """Plain text; the Agent Client Protocol; and the event streams of runtimes that others imitate."""
@@ -52,19 +54,33 @@ class TextParser:
 
 
 class TunedParser:
-    """A parser for a program that imitates another: it has tools of its own, and may count its tokens since
-    the session began, which says nothing about a turn that continues one."""
+    """A parser for a program that imitates another: it has tools of its own, words of its own for a failed
+    attempt, and may count its tokens since the session began, which says nothing about a turn that continues
+    one."""
 
-    def __init__(self, inner: Parser, tools: Mapping[str, ToolKind], *, counted: bool) -> None:
+    def __init__(
+        self, inner: Parser, tools: Mapping[str, ToolKind], trouble: Sequence[str], *, counted: bool
+    ) -> None:
         self.state = inner.state
-        self.hear, self.say = inner.hear, inner.say
+        self.say = inner.say
         self._inner = inner
         self._tools = tools
+        self._trouble = tuple(map(re.compile, trouble))
         self._counted = counted
 
     def feed(self, line: bytes) -> Iterable[AnyUpdate]:
         """The updates in one line of stdout, with the kinds of the program's own tools."""
-        return tuple(map(self._tuned, self._inner.feed(line)))
+        updates = tuple(map(self._tuned, self._inner.feed(line)))
+        if updates and self._trouble:
+            self.state.trouble = None
+        return updates
+
+    def hear(self, line: bytes) -> None:
+        """One line of stderr, which may tell of a failed attempt; a pattern's group holds the reason."""
+        self._inner.hear(line)
+        text = line.decode("utf-8", "replace")
+        if found := next(filter(None, (pattern.search(text) for pattern in self._trouble)), None):
+            self.state.trouble = failure(found[found.lastindex or 0])
 
     def _tuned(self, update: AnyUpdate) -> AnyUpdate:
         if isinstance(update, ToolCall) and update.title in self._tools:
@@ -79,13 +95,16 @@ class TunedParser:
 
 
 def parser(
-    shape: Shape, counts: Counts = "turn", tools: Mapping[str, ToolKind] | None = None
+    shape: Shape,
+    counts: Counts = "turn",
+    tools: Mapping[str, ToolKind] | None = None,
+    trouble: Sequence[str] = (),
 ) -> Callable[[Turn, str], Parser]:
     """What makes a shape's parser for a turn; no adapter is imported before it is called."""
 
     def make(turn: Turn, prompt: str) -> Parser:
         counted = counts == "turn" or not turn.resume
-        return TunedParser(_made(shape, turn, prompt), tools or {}, counted=counted)
+        return TunedParser(_made(shape, turn, prompt), tools or {}, trouble, counted=counted)
 
     return make
 

@@ -67,16 +67,15 @@ def arrives(how: Arrival, heard: str, sent: str) -> bool:
             return sent in heard
 
 
-def delivers(channel: Channel, prompts: Sequence[str]) -> Judge:
+def delivers(channel: Channel, prompt: str) -> Judge:
     """A channel is judged by what the model heard, whatever became of the run."""
 
     def judge(runtime: Runtime, seen: Sequence[Seen]) -> str | None:
-        for prompt, run in zip(prompts, seen, strict=False):
-            sent = runtime.disarm(prompt)
-            heard = [request.prompt for request in run.heard if request.api]
-            if not any(arrives(channel.arrives, text, sent) for text in heard):
-                return _lost(channel, sent, heard, _failure(seen))
-        return None
+        sent = runtime.disarm(prompt)
+        heard = [request.prompt for request in seen[0].heard if request.api]
+        if any(arrives(channel.arrives, text, sent) for text in heard):
+            return None
+        return _lost(channel, sent, heard, _failure(seen))
 
     return judge
 

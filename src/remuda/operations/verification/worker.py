@@ -40,6 +40,8 @@ from remuda.runtimes.base import Runtime
 
 HANGS = "not checked: the program hangs"
 DEAF = "not checked: no prompt reaches the model"
+BUSY = 3.0
+"""How much longer a program may take to start on a busy machine."""
 
 _OWN = ("HOME", "PWD", "TMPDIR", "XDG_*", "REMUDA_*", "GIT_*", "*_PROXY", "*_proxy")
 
@@ -150,12 +152,13 @@ class Worker:
         return Seen(tuple(events), result, self._server.heard()[before:], written)
 
     def _request(self, deed: Deed, session: str | None) -> RunRequest:
+        within = deed.within + BUSY * self._runtime.conduct.startup
         return RunRequest(
             prompt=deed.prompt,
             agent=self._runtime.name,
             permission=deed.permission,
             session=session,
-            timeout=min(self._timeout or deed.within, deed.within),
+            timeout=min(self._timeout or within, within),
             env=self._runtime.conduct.bypass_as_root if deed.permission == "bypass" else {},
         )
 
@@ -199,15 +202,16 @@ async def work(order: Order, environ: Mapping[str, str]) -> None:
     with Lookout("asked for its version") as lookout:
         found = installation.find(runtime, world.environ, world.config)
         version = (
-            await installation.version(runtime, found, world.environ, world.folders.cache) if found else None
+            await installation.version(runtime, found, world.environ, world.folders.cache)
+            if found
+            else installation.Version(None, f"{runtime.binary} is no longer there")
         )
-        tell(Opened(version))
-        if version is None:
-            asked = " ".join((runtime.binary, *runtime.version_arguments))
-            tell(Finding("version", "fails", 0, f"'{asked}' gives no version"))
+        tell(Opened(version.number))
+        if version.number is None:
+            tell(Finding("version", "fails", 0, version.trouble))
             return
         with RehearsalServer(_script((Step(text=""),)), record_bodies=True) as server:
-            await Worker(world, runtime, version, server, order.timeout).verify(lookout)
+            await Worker(world, runtime, version.number, server, order.timeout).verify(lookout)
 
 
 def main() -> int:

@@ -50,8 +50,8 @@ def _bound(turn: Turn) -> tuple[str, ...]:
     """What aider may do. It edits or it does not: nothing holds its edits below the working folder."""
     if turn.access == "workspace":
         raise RefusedError(
-            "aider cannot be held to its working folder: it edits any file that the model names",
-            "Use another agent for this capability, or run aider with --permission bypass and no capability.",
+            "Aider cannot be held to its working folder: it edits any file that the model names",
+            "Use another agent for this capability, or run Aider with --permission bypass and no capability.",
         )
     return () if turn.permission == "bypass" and turn.access is None else _LOOK_ONLY
 
@@ -83,7 +83,7 @@ def _endpoint(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile, ...]]:
 def _instructions(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile, ...]]:
     if turn.system_prompt is not None:
         raise UsageError(
-            "aider has no way to replace its system prompt",
+            "Aider has no way to replace its system prompt",
             "Use --append-system-prompt, or another agent (claude, codex).",
         )
     if turn.append_system_prompt is None:
@@ -97,7 +97,7 @@ def _history(turn: Turn) -> tuple[str, ...]:
     path = turn.keep / _HISTORY
     if turn.resume and not path.is_file():
         raise NotFoundError(
-            "there is no earlier conversation of this aider session", "Start a new one without --session."
+            "there is no earlier conversation of this Aider session", "Start a new one without --session."
         )
     restore = ("--restore-chat-history",) if turn.resume else ()
     return (f"--chat-history-file={path}", f"--input-history-file={turn.scratch / 'input.history'}", *restore)
@@ -188,16 +188,18 @@ RUNTIME = Runtime(
         "AIDER_SHOW_RELEASE_NOTES": "false",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     },
+    nested_markers=("OR_APP_NAME", "OR_SITE_URL"),
     conduct=Conduct(
         ask="silent",
         refuses=frozenset({"workspace"}),
-        shell=False,
+        edit_reply="{path}\n```\n{content}```\n",
         builder_writes=False,
         own_sessions=False,
         system_prompt=False,
         tells_thoughts=False,
         cache_reads=False,
         cache_writes=False,
+        startup=5.0,
     ),
     patience=2.0,
     features={

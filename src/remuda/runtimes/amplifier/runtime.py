@@ -6,6 +6,7 @@ from remuda.core.errors import RefusedError, UsageError
 from remuda.runtimes.amplifier.stream import parser
 from remuda.runtimes.base import (
     PROMPT,
+    UNVERIFIED,
     Channel,
     Conduct,
     Feature,
@@ -14,8 +15,6 @@ from remuda.runtimes.base import (
     Runtime,
     Turn,
 )
-
-UNVERIFIED = "unverified"
 
 
 def _check_bounds(turn: Turn) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import msgspec
 
@@ -19,7 +20,7 @@ from remuda.runtimes.base import (
     ScratchFile,
     Turn,
 )
-from remuda.runtimes.gemini.stream import parser
+from remuda.runtimes.gemini.stream import LOGIN_HINT, parser
 
 VERSION = "0.61.0"
 _SYSTEM = "system.md"
@@ -71,7 +72,8 @@ def _mode(permission: Permission) -> str:
 
 
 def _env(turn: Turn) -> dict[str, str]:
-    """Another model endpoint needs settings, which Gemini takes from its home alone: so it gets a home."""
+    """Another model endpoint needs settings, which Gemini takes from its home, or from files of root's: so it
+    gets a home."""
     env = {}
     if turn.system_prompt is not None:
         env["GEMINI_SYSTEM_MD"] = str(turn.scratch / _SYSTEM)
@@ -131,6 +133,11 @@ def disarm(prompt: str) -> str:
     return f" {prompt}" if prompt.startswith("/") else prompt
 
 
+def examine(environ: Mapping[str, str]) -> list[str]:
+    """With a base URL of the user's own, Gemini no longer guesses which kind of login to use."""
+    return [LOGIN_HINT] if "GOOGLE_GEMINI_BASE_URL" in environ else []
+
+
 RUNTIME = Runtime(
     name="gemini",
     title="Gemini CLI",
@@ -151,6 +158,7 @@ RUNTIME = Runtime(
     connect=connect,
     parser=parser,
     disarm=disarm,
+    examine=examine,
     help_checks=(
         HelpCheck(
             ("--help",),
@@ -168,7 +176,12 @@ RUNTIME = Runtime(
     ),
     patience=7.0,
     conduct=Conduct(
-        ask="silent", builder_writes=False, tells_thoughts=False, cache_writes=False, own_sessions=False
+        ask="silent",
+        builder_writes=False,
+        tells_thoughts=False,
+        cache_writes=False,
+        own_sessions=False,
+        startup=2.5,
     ),
     features={
         "headless": Feature("verified"),
@@ -181,7 +194,8 @@ RUNTIME = Runtime(
         "sandbox": Feature("documented", "docker, podman, bubblewrap or Seatbelt"),
     },
     notes=(
-        "@NAME in a prompt that names a file of the working folder adds that file's text to the prompt.",
+        "@NAME in a prompt is taken for a file or folder of that name, or else for the first file below the "
+        "working folder whose path contains it: its text is added. Gemini cannot be kept from that.",
         "For another model endpoint Gemini gets a home of its own, without the user's settings and hooks.",
     ),
 )

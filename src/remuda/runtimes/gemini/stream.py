@@ -26,10 +26,18 @@ _RETRY = re.compile(
     r"Attempt \d+ failed(?: with status (?P<status>[0-9]{3}))?[.:](?: Retrying with backoff\.\.\.)?"
 )
 _BAD_SETTINGS = re.compile(r"Error in /.+?: ")
-_UNKNOWN = re.compile(r"Unknown arguments?: |Error resuming session: ")
+_UNWILLING = re.compile(
+    r"Unknown arguments?: |Error resuming session: |Gemini CLI is not running in a trusted directory"
+)
 _NO_LOGIN = re.compile(r"Auth method|auth method|authentication type|auth type .* is enforced|GEMINI_API_KEY")
-_FRAME = re.compile(r"^\[API Error: (.*)\]$", re.MULTILINE)
+_FRAME = re.compile(r"\[API Error: (.*)\]", re.DOTALL)
+_PASSING = re.compile(r"Error when talking to Gemini API .*\bRetryableQuotaError: ")
 _UNCONFIRMED = "requires user confirmation"
+_UNCHOSEN = "Invalid auth method selected."
+LOGIN_HINT = (
+    "GOOGLE_GEMINI_BASE_URL is only used with a kind of login in Gemini's settings.json: "
+    "security.auth.selectedType, such as 'gemini-api-key'"
+)
 
 
 class _Error(msgspec.Struct, frozen=True):
@@ -79,13 +87,14 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 def _told(text: str, status: int | None = None) -> Failure:
-    """A failure from an error text, which may hold the model server's own answer."""
+    """A failure from an error text, which may hold the model server's own answer. Gemini frames what it was
+    told, and puts advice about quotas behind it when a limit, any limit, was reached."""
     start, end = text.find("{"), text.rfind("}")
     try:
         answer = msgspec.json.decode(text[start : end + 1], type=_ApiAnswer).error
     except (msgspec.MsgspecError, RecursionError):
-        plain = _FRAME.sub(r"\1", text.strip())
-        return failure(plain, status or (429 if "quota" in plain.lower() else None))
+        framed = _FRAME.search(text)
+        return failure(framed[1] if framed else text, status or (429 if "quota" in text.lower() else None))
     return failure(answer.message, answer.code or status)
 
 
@@ -148,6 +157,9 @@ def _reader() -> Read[_Line]:
 class _GeminiParser(JsonLineParser[_Line]):
     """The stream says nothing while Gemini repeats a request, which it does for minutes: stderr does."""
 
+    _passing = False
+    """Whether the limit that was reached is one that waiting helps against; Google calls both a quota."""
+
     def hear(self, line: bytes) -> None:
         """Take note of a failed attempt, of settings that cannot be read and of a missing login. A colon
         behind the attempt means that the server has said how long to wait: its limit was reached."""
@@ -155,19 +167,31 @@ class _GeminiParser(JsonLineParser[_Line]):
         if retry := _RETRY.match(text):
             limited = retry[0].endswith(":")
             status = int(retry["status"]) if retry["status"] else 429 if limited else None
-            self.state.trouble = _told(text[retry.end() :], status)
+            self.state.trouble = _lasting(_told(text[retry.end() :], status), passing=limited)
         elif self.state.session is None:
             self.state.trouble = _obstacle(text) or self.state.trouble
+        self._passing = self._passing or _PASSING.match(text) is not None
+
+    def finish(self, leftover: bytes | None) -> None:
+        """The output has ended, and all of stderr was heard."""
+        super().finish(leftover)
+        if self.state.failure:
+            self.state.failure = _lasting(self.state.failure, passing=self._passing)
+
+
+def _lasting(told: Failure, *, passing: bool) -> Failure:
+    """A failure whose quota is one that lasts, or else is no quota but a limit."""
+    return Failure("rate_limit", told.message) if passing and told.kind == "quota" else told
 
 
 def _obstacle(text: str) -> Failure | None:
     """Why Gemini will not start, if a line says so."""
     if _BAD_SETTINGS.match(text):
         return Failure("start_failed", f"Gemini cannot read its settings. {text}")
-    if _UNKNOWN.match(text):
+    if _UNWILLING.match(text):
         return Failure("start_failed", text)
     if _NO_LOGIN.search(text):
-        return Failure("auth", text)
+        return Failure("auth", f"{text} {LOGIN_HINT}" if text == _UNCHOSEN else text)
     return None
 
 

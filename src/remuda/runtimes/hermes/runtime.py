@@ -151,8 +151,9 @@ RUNTIME = Runtime(
     parser=parser,
     disarm=disarm,
     examine=examine,
+    version_arguments=("acp", "--version"),
     version_pattern=r"\d+\.\d+\.\d+",
-    help_checks=(HelpCheck(("--help",), ("acp", "--resume")), HelpCheck(("acp", "--help"), ("--check",))),
+    help_checks=(HelpCheck(("--help",), ("acp", "--resume")), HelpCheck(("acp", "--help"), ("--version",))),
     environment=(
         *("HERMES_*", "OPENROUTER_*", "OPENAI_*", "ANTHROPIC_*", "NOUS_*", "GEMINI_*", "GOOGLE_API_KEY"),
         *("DEEPSEEK_*", "XAI_*", "MISTRAL_*", "GROQ_*", "TERMINAL_*", "TIRITH_*"),
@@ -161,7 +162,13 @@ RUNTIME = Runtime(
     quiet={"HERMES_DISABLE_LAZY_INSTALLS": "1"},
     nested_markers=("HERMES_SESSION_*", "HERMES_UI_SESSION_ID", "HERMES_REAL_HOME", "HERMES_INTERACTIVE"),
     conduct=Conduct(
-        builder_writes=False, system_prompt=False, cache_writes=False, own_sessions=False, drop="goes on"
+        builder_writes=False,
+        model_argument=None,
+        system_prompt=False,
+        cache_writes=False,
+        own_sessions=False,
+        drop="goes on",
+        startup=4.0,
     ),
     features={
         "headless": Feature("verified", "ACP"),
@@ -173,5 +180,6 @@ RUNTIME = Runtime(
     },
     notes=(
         "Hermes asks about edits and dangerous commands only; without a bypass no shell command runs at all.",
+        "In a terminal Hermes looks for updates when it starts; it has no setting against that.",
     ),
 )

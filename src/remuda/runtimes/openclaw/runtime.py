@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+import msgspec
 
 from remuda.core.errors import RefusedError, UsageError
 from remuda.runtimes.base import (
@@ -20,13 +23,17 @@ from remuda.runtimes.base import (
     ScratchFile,
     Turn,
 )
-from remuda.runtimes.openclaw.stream import parser
+from remuda.runtimes.openclaw.stream import NODE, parser
 
 VERSION = "2026.9.6"
 _CONFIG = "openclaw.json"
+_OWN = "own.json"
+_EMPTY = "0.0.1"
 _MODEL = "gpt-5.4"
 _READING = ["read", "ls", "find", "grep"]
 _WRITING = ["write", "edit", "apply_patch"]
+_FLEETING: dict[str, object] = {"session": {"maintenance": {"mode": "warn", "maxDiskBytes": False}}}
+"""No upkeep of a state that is gone after the run: OpenClaw would start several threads for it."""
 
 
 def _bounds(turn: Turn) -> dict[str, object]:
@@ -70,7 +77,7 @@ def _endpoint(turn: Turn) -> dict[str, object]:
 
 
 def own_config(environ: Mapping[str, str]) -> Path:
-    """Where the user's own configuration lies."""
+    """Where the user's own configuration is to be found."""
     if place := environ.get("OPENCLAW_CONFIG_PATH"):
         return Path(place)
     profile = environ.get("OPENCLAW_PROFILE")
@@ -79,21 +86,36 @@ def own_config(environ: Mapping[str, str]) -> Path:
     return Path(state) / _CONFIG
 
 
-def _config(turn: Turn) -> dict[str, object]:
-    """This run's configuration; nothing when the user's own will do. Where it is bounded, it is the user's
-    own with the bounds on top."""
+def _bounded(turn: Turn, own: Path) -> tuple[ScratchFile, ...]:
+    """The user's own configuration with the bounds on top. What it says of tools is taken out first, as lists
+    would be joined; so are its agents where there is writing, as what is said of one of them goes first."""
+    writing = turn.access == "workspace"
+    without: dict[str, object] = {"agents": {"entries": None}} if writing else {}
+    anew: dict[str, object] = {"agents": {"entries": {}}} if writing else {}
+    return (
+        ScratchFile(_OWN, json.dumps({"$include": str(own), "tools": None, **without})),
+        ScratchFile(_CONFIG, json.dumps({"$include": f"./{_OWN}", **_FLEETING, **anew, **_bounds(turn)})),
+    )
+
+
+def _configuration(turn: Turn, own: Path | None) -> tuple[ScratchFile, ...]:
+    """This run's configuration, in files: another endpoint's, or what lies on top of the user's own."""
     bounds = _bounds(turn)
-    if turn.endpoint is not None:
-        return {**_endpoint(turn), **bounds}
-    own = own_config(os.environ)
-    return {"$include": str(own), **bounds} if bounds and own.is_file() else bounds
+    if own is not None and bounds:
+        return _bounded(turn, own)
+    base = _endpoint(turn) if turn.endpoint is not None else {"$include": str(own)} if own else {}
+    return (ScratchFile(_CONFIG, json.dumps({**base, **_FLEETING, **bounds})),)
 
 
-def _env(turn: Turn, config: dict[str, object]) -> dict[str, str]:
+def _env(turn: Turn, own: Path | None) -> dict[str, str]:
+    """Nothing is downloaded into a folder that is gone after the run; nor is anything of the user's read or
+    written where another endpoint is asked for."""
     if turn.endpoint is not None:
-        return {"OPENCLAW_STATE_DIR": str(turn.scratch)}
-    included = config.get("$include")
-    return {"OPENCLAW_INCLUDE_ROOTS": str(Path(str(included)).resolve().parent)} if included else {}
+        return {"OPENCLAW_OFFLINE": "1", "OPENCLAW_STATE_DIR": str(turn.scratch)}
+    if own is None:
+        return {"OPENCLAW_OFFLINE": "1"}
+    roots = filter(None, (turn.environ.get("OPENCLAW_INCLUDE_ROOTS"), str(own.resolve().parent)))
+    return {"OPENCLAW_OFFLINE": "1", "OPENCLAW_INCLUDE_ROOTS": os.pathsep.join(roots)}
 
 
 def print_command(turn: Turn) -> Invocation:
@@ -105,20 +127,19 @@ def print_command(turn: Turn) -> Invocation:
             "Use --append-system-prompt, or another agent (claude, codex).",
         )
     if turn.resume:
-        raise UsageError(
-            "OpenClaw begins a new session with every headless run",
+        raise RefusedError(
+            "OpenClaw cannot continue a session: every headless run is a new one",
             "Leave out --session, or choose an agent that continues sessions ('remuda runtimes').",
         )
-    config = _config(turn)
+    own = None if turn.endpoint is not None else own_config(turn.environ)
+    own = own if own and own.is_file() else None
     arguments = ["agent", "exec", "--json", "--cwd", str(turn.cwd), "--state-dir", str(turn.scratch)]
-    if config:
-        arguments += ["--config", str(turn.scratch / _CONFIG)]
     if turn.model and turn.endpoint is None:
         arguments += ["--model", turn.model]
     return Invocation(
-        arguments=(*arguments, "--timeout", "0", *turn.extra),
-        env=_env(turn, config),
-        files=(ScratchFile(_CONFIG, json.dumps(config)),) if config else (),
+        arguments=(*arguments, "--config", str(turn.scratch / _CONFIG), "--timeout", "0", *turn.extra),
+        env=_env(turn, own),
+        files=_configuration(turn, own),
         preamble=turn.append_system_prompt or "",
     )
 
@@ -133,6 +154,29 @@ def spawn_command(turn: Turn) -> Invocation:
     return Invocation(arguments=("chat", *turn.extra))
 
 
+class _Package(msgspec.Struct, frozen=True):
+    version: str = ""
+
+
+def _packages(environ: Mapping[str, str]) -> Iterator[str]:
+    """The versions that npm installed beside the folders of programs."""
+    for place in environ.get("PATH", "").split(os.pathsep):
+        with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            package = Path(place).parent / "lib" / "node_modules" / "openclaw" / "package.json"
+            yield msgspec.json.decode(package.read_bytes(), type=_Package).version
+
+
+def absence(environ: Mapping[str, str]) -> str | None:
+    """That npm installed the one version which any Node.js will do for: it has no program in it."""
+    if _EMPTY not in _packages(environ):
+        return None
+    oldest = ".".join(map(str, NODE))
+    return (
+        f"npm installed the empty openclaw {_EMPTY}, as it does with a Node.js older than {oldest}: "
+        f"get a newer one, then openclaw@{VERSION}"
+    )
+
+
 RUNTIME = Runtime(
     name="openclaw",
     title="OpenClaw",
@@ -140,6 +184,8 @@ RUNTIME = Runtime(
     install=f"npm install -g openclaw@{VERSION}",
     verified_version=VERSION,
     minimum_version="2026.9.0",
+    node=NODE,
+    absence=absence,
     stability="verified",
     channels=(
         Channel(
@@ -185,6 +231,7 @@ RUNTIME = Runtime(
         cache_writes=False,
         resume=False,
         leftovers=False,
+        startup=9.0,
     ),
     features={
         "headless": Feature("verified", "one document at the end, no stream"),
@@ -196,7 +243,9 @@ RUNTIME = Runtime(
     },
     notes=(
         "OpenClaw asks nobody before it acts: without a bypass it gets reading tools only.",
-        "It needs Node 24.16 or later. On an older one npm installs an empty 0.0.1 unless told a version.",
+        "Bounds on its tools were seen to hold in its own agent loop, not in others that it can start.",
+        "It needs Node.js 24.16 or newer. On an older one npm installs an empty 0.0.1 unless told a version.",
+        "In a run, its tools find and grep need fd and ripgrep on the PATH: nothing is downloaded.",
         "A turn whose tools leave a process behind fails at its very end, and its answer is lost.",
         "It starts slowly: several seconds pass before it asks the model.",
     ),

@@ -10,8 +10,9 @@ import msgspec
 from remuda.core.errors import ErrorKind
 from remuda.core.events import AnyUpdate, Failure, Usage, message
 from remuda.runtimes.base import Parser, Turn, TurnState
-from remuda.runtimes.failures import failure
+from remuda.runtimes.failures import failure, old_node
 
+NODE = (24, 16)
 _COLOUR = re.compile(rb"\x1b\[[\d;]*m")
 _RESPONSE = re.compile(rb"\[model-fetch\] response .*\bstatus=([45]\d\d)\b")
 _NO_RESPONSE = re.compile(rb"\[model-fetch\] error .*\bmessage=(.+)")
@@ -76,6 +77,8 @@ class _Parser:
             self.state.trouble = failure(found[1].decode("utf-8", "replace"))
         elif _FIRST_RETRY.search(words):
             self.state.trouble = None
+        elif node := old_node(words.decode("utf-8", "replace"), NODE):
+            self.state.failure = Failure("start_failed", f"OpenClaw did not start: {node}")
 
     def say(self) -> bytes | None:
         """There is nothing to answer."""

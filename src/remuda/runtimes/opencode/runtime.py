@@ -243,6 +243,7 @@ RUNTIME = Runtime(
         "OpenCode has no home of its own to move: XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME and "
         "XDG_CACHE_HOME move its files.",
         "Models are named provider/model.",
+        "With a provider of your own, OpenCode fetches its list of models, and its plugin library from npm.",
         "Where ripgrep (rg) is missing, its search tools download it on their first use.",
         "A capability takes the shell and subagents away; edits follow symbolic links that are there.",
         "Remuda sets OPENCODE_CONFIG_CONTENT; a value of your own is not used.",

@@ -13,7 +13,7 @@ from remuda.runtimes.base import (
     Turn,
 )
 from remuda.runtimes.pi import extensions
-from remuda.runtimes.pi.stream import parser
+from remuda.runtimes.pi.stream import NODE, parser
 
 VERSION = "0.87.1"
 _UNSEEN = "\u200b"
@@ -119,6 +119,7 @@ RUNTIME = Runtime(
         *("MISTRAL_API_KEY", "XAI_API_KEY", "DEEPSEEK_API_KEY"),
     ),
     home_variable="PI_CODING_AGENT_DIR",
+    node=NODE,
     quiet={"PI_TELEMETRY": "0", "PI_SKIP_VERSION_CHECK": "1"},
     nested_markers=(
         *("AI_AGENT", "PI_CODING_AGENT", "PI_SESSION_ID", "PI_SESSION_FILE"),

@@ -19,10 +19,11 @@ from remuda.core.events import (
     tool_output,
 )
 from remuda.runtimes.base import Parser, Turn, TurnState
-from remuda.runtimes.failures import failure
+from remuda.runtimes.failures import failure, old_node
 from remuda.runtimes.jsonlines import JsonLineParser
 from remuda.runtimes.pi.extensions import REFUSAL
 
+NODE = (22, 19)
 _KINDS: dict[str, ToolKind] = {
     **dict.fromkeys(("bash", "powershell"), "execute"),
     **dict.fromkeys(("read", "ls"), "read"),
@@ -32,8 +33,6 @@ _KINDS: dict[str, ToolKind] = {
 _STOPS: dict[str, StopReason] = {"stop": "end_turn", "length": "max_tokens"}
 _NO_KEY = b"No API key found"
 _ELSEWHERE = b"Session found in different project"
-_NODE = re.compile(rb"Node\.js v(\d+)\.(\d+)\.[\d.]+\s*$")
-_OLDEST_NODE = (22, 19)
 _STATUS = re.compile(r"(\d{3})\b")
 
 
@@ -160,9 +159,8 @@ class _PiParser(JsonLineParser[_Line]):
             self.state.failure = Failure("auth", line.decode("utf-8", "replace").strip())
         elif _ELSEWHERE in line:
             self.state.failure = Failure("start_failed", "the session belongs to another folder")
-        elif (node := _NODE.match(line)) and (int(node[1]), int(node[2])) < _OLDEST_NODE:
-            found, needed = line.decode().strip(), ".".join(map(str, _OLDEST_NODE))
-            self.state.failure = Failure("start_failed", f"Pi needs Node.js v{needed} or newer, not {found}")
+        elif node := old_node(line.decode("utf-8", "replace"), NODE):
+            self.state.failure = Failure("start_failed", f"Pi did not start: {node}")
 
 
 def parser(_turn: Turn, _prompt: str) -> Parser:

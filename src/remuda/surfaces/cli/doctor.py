@@ -65,6 +65,8 @@ def _show(diagnosis: Diagnosis) -> None:
 def _show_runtime(runtime: Examination) -> None:
     if not runtime.installed:
         click.echo(f"  - {runtime.name}: not installed")
+        for problem in runtime.problems:
+            click.echo(f"      problem: {problem}")
         return
     sign = "✗" if runtime.problems else "✓"
     click.echo(f"  {sign} {runtime.name} {runtime.version or '(unknown version)'} at {runtime.path}")

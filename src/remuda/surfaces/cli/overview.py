@@ -34,7 +34,10 @@ VERBS = (
 """A verb's name, where its command lives, and its line in the overview."""
 
 
-AGENTS = ("claude", "codex", "copilot")
+AGENTS = (
+    *("aider", "amplifier", "claude", "codex", "copilot", "gemini"),
+    *("hermes", "openclaw", "opencode", "pi"),
+)
 """The runtimes to choose from; each is a verb, too, as are those that the user has added."""
 
 SHORTHAND = f"""\

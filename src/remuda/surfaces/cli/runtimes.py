@@ -38,7 +38,10 @@ def runtimes(as_markdown: bool, as_json: bool) -> None:
         click.echo(markdown(answer.runtimes, installed=True))
     else:
         _draw(answer)
-    for problem in answer.problems:
+    for problem in (
+        *answer.problems,
+        *(f"{one.name}: {one.trouble}" for one in answer.runtimes if one.trouble),
+    ):
         click.echo(f"✗ {problem}", err=True)
 
 
