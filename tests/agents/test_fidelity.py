@@ -38,11 +38,16 @@ def long_prompt(size: int) -> str:
     return text + "x" * (size - len(text.encode()))
 
 
+def on_a_command_line() -> bool:
+    """Whether the marker is on any command line of the machine."""
+    return any(MARKER.encode() in process.argv for process in everyone())
+
+
 def seen_on_command_lines(lab: Lab) -> bool:
-    """Whether the marker is on any command line of the machine while the agent waits for the model."""
+    """Whether it is there while the agent waits for the model."""
     assert wait_until(lambda: any(MARKER in prompt for prompt in lab.prompts()), lab.within(15))
     time.sleep(0.1)
-    return any(MARKER.encode() in process.argv for process in everyone())
+    return on_a_command_line()
 
 
 @pytest.mark.parametrize("size", [64 * KIB, 200 * KIB], ids=["64KiB", "200KiB"])
@@ -85,7 +90,7 @@ def test_on_request_a_long_prompt_goes_on_the_command_line(argv_lab: Lab) -> Non
     lab.env["REMUDA_PROMPT_DELIVERY"] = "argv"
     lab.play(Step(text="Heard.", delay=1))
     with lab.running(prompt) as process:
-        assert seen_on_command_lines(lab)
+        assert wait_until(on_a_command_line, lab.within(15))
         ended = lab.finish(process)
     assert ended.code == 0, ended.stderr
     assert lab.arrived(prompt, "argv")

@@ -17,7 +17,8 @@ def test_a_session_is_resumed(lab: Lab) -> None:
     if not lab.runtime.conduct.resume:
         refused = lab.run("Question two.", "--session", first.session)
         assert refused.code == exit_code_for("refused"), refused.stderr
-        assert "cannot" in refused.stderr
+        assert refused.result.error is not None
+        assert "cannot continue a session" in refused.result.error.message
         return
 
     def resumed(session: str) -> Ended:
