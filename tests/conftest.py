@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("remuda", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("remuda")
+
+# What a shell starts in the background ignores interrupts, and so would every program that is started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -140,7 +140,7 @@ async def listen(runtime: Runtime, case: Case, endpoint: str, path: str) -> tupl
 def anonymous(text: bytes, path: str) -> bytes:
     """The same text without the folders of this machine."""
     agents = Path(path.partition(":")[0]).parent
-    for folder, name in ((agents, b"/agents"), (ROOT, b"/remuda"), (Path.home(), b"/home/user")):
+    for folder, name in ((agents, b"/agents"), (ROOT, b"/remuda"), (Path.home(), b"~")):
         text = text.replace(str(folder).encode(), name)
     return text
 

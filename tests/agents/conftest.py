@@ -39,12 +39,6 @@ def no_network() -> None:
         pytest.exit(reason, returncode=4)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def interruptible() -> None:
-    """What a shell starts in the background ignores interrupts, and so would all that is started here."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @pytest.fixture(scope="session")
 def agents_bin(no_network: None) -> Path:
     """The folder of the pinned agent CLIs."""
