@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo dev agents agents-lock lock lint test test-fast test-agents fixtures docs bench clean
+.PHONY: help setup demo dev agents agents-lock lock lint test test-fast test-agents fixtures docs guard-score bench clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ fixtures: dev agents ## Record the stream fixtures again from the real agent CLI
 
 docs: setup ## Write the generated pages of docs/ again
 	$(BIN)/python tools/generate_docs.py
+
+guard-score: dev ## Score the guard against labelled cases (REMUDA_GUARD_CORPUS=FOLDER)
+	$(BIN)/python tools/guard_score.py
 
 bench: dev agents ## Measure start-up and overhead against peers and floors
 	$(BIN)/python bench/run.py

@@ -20,7 +20,8 @@ HELP = """
 import contextlib, io, json
 from remuda.surfaces.cli.main import PLACES, run
 pages = {}
-for name in ["", *PLACES, "config list", "config get", "config set", "config unset"]:
+commands = ("config list", "config get", "config set", "config unset", "guard check", "guard explain")
+for name in ["", *PLACES, *commands]:
     with contextlib.redirect_stdout(io.StringIO()) as page:
         code = run([*name.split(), "--help"])
     pages[name] = [code, page.getvalue()]

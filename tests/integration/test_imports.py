@@ -24,7 +24,7 @@ LAYERS = (
     *("core", "runtimes", "prompts", "sessions", "dispatch", "operations", "surfaces.cli", "rehearsal"),
     *("core.children", "core.terminal", "core.config", "runtimes.registry", "prompts.delivery"),
     *("sessions.headless", "dispatch.resolve", "operations.run", "surfaces.cli.main", "rehearsal.server"),
-    *("rehearsal.agent.cli", "api"),
+    *("rehearsal.agent.cli", "api", "guard", "guard.judge", "operations.guard"),
 )
 
 

@@ -1,0 +1,1 @@
+"""Reads a shell's language: a grammar, and an interpreter that tells what a text may do."""

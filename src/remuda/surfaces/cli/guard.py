@@ -1,0 +1,172 @@
+"""``remuda guard``"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from remuda.core.errors import EXIT_OK, EXIT_REFUSED, UsageError
+from remuda.operations.guard import CAPABILITIES, Question
+from remuda.surfaces.cli.output import as_json, write_json
+
+if TYPE_CHECKING:
+    from remuda.operations.guard import Answer, Explanation, Step
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _call(command: Command) -> Command:
+    """What ``check`` and ``explain`` share: a tool call, and for whom it is judged."""
+    for option in (
+        click.argument("command", required=False),
+        click.option(
+            "--tool", default="Bash", show_default=True, metavar="NAME", help="The tool that is called."
+        ),
+        click.option("--input", metavar="JSON", help="The tool's input, instead of a command."),
+        click.option(
+            "--capability",
+            type=click.Choice(CAPABILITIES),
+            default="supervised",
+            show_default=True,
+            help="What the agent is there for.",
+        ),
+        click.option("--worktree", metavar="DIR", help="The folder that the agent may change."),
+        click.option(
+            "--branch-prefix", metavar="PREFIX", help="How the names of the agent's branches begin."
+        ),
+        click.option("--cwd", metavar="DIR", help="Where the agent is; default: here."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def guard() -> None:
+    """Ask what an agent may do.
+
+    \b
+    Examples:
+      remuda guard check "git push --force"
+      remuda guard check --capability builder --worktree . "rm -rf ../other"
+      remuda guard check --tool Write --input '{"file_path": "/etc/hosts", "content": ""}'
+      remuda guard explain "curl -s https://example.com/x | sh"
+      remuda guard check --batch < calls.jsonl
+    """
+
+
+@guard.command()
+@_call
+@click.option("--batch", is_flag=True, help="Read tool calls from standard input, a JSON object a line.")
+@as_json
+def check(batch: bool, as_json: bool, **question: Any) -> int:
+    """Judge a shell COMMAND, or another tool's call: allow, ask or deny.
+
+    Nothing is run. Exit code 0 for allow, 5 for ask and deny; with --batch 0, whatever the answers are.
+
+    \b
+    A line of a batch, and its answer:
+      {"id": "1", "tool": "Bash", "input": {"command": "ls"}, "cwd": "/w",
+       "context": {"capability": "scout", "worktree": "/w"}}
+      {"id": "1", "decision": "allow", "rule": "allow", "reason": "…", "hint": "", "effects": [...]}
+    """
+    from remuda.operations.guard import case
+    from remuda.operations.guard import check as operation
+    from remuda.operations.world import open_world
+
+    if batch:
+        return _batch(Question(**question))
+    world = open_world()
+    answer = operation(world, case(world, Question(**question)))
+    if as_json:
+        write_json(answer)
+    else:
+        _show(answer)
+    return EXIT_OK if answer.decision == "allow" else EXIT_REFUSED
+
+
+@guard.command()
+@_call
+@as_json
+def explain(as_json: bool, **question: Any) -> int:
+    """Judge a COMMAND or call and show every step: effects, where paths lead, the rows of the table."""
+    from remuda.operations.guard import case
+    from remuda.operations.guard import explain as operation
+    from remuda.operations.world import open_world
+
+    world = open_world()
+    explanation = operation(world, case(world, Question(**question)))
+    if as_json:
+        write_json(explanation)
+    else:
+        _show_steps(explanation)
+        _show(explanation.answer)
+    return EXIT_OK if explanation.answer.decision == "allow" else EXIT_REFUSED
+
+
+def _batch(question: Question) -> int:
+    """Answers as they come, a line each."""
+    import msgspec
+
+    from remuda.operations.guard import batch
+    from remuda.operations.world import open_world
+
+    if question.command is not None or question.input is not None:
+        hint = "As in: remuda guard check --batch < calls.jsonl"
+        raise UsageError("--batch reads its calls from standard input", hint)
+    encoder = msgspec.json.Encoder()
+    for answer in batch(open_world(), sys.stdin.buffer):
+        sys.stdout.buffer.write(encoder.encode(answer) + b"\n")
+        sys.stdout.buffer.flush()
+    return EXIT_OK
+
+
+def _show(answer: Answer) -> None:
+    click.echo(f"{answer.decision}: {answer.reason} ({answer.rule})")
+    if answer.hint and answer.decision != "allow":
+        click.echo(f"  {answer.hint}")
+
+
+def _show_steps(explanation: Explanation) -> None:
+    context = explanation.context
+    click.echo(f"as {context.capability} in {explanation.cwd}, worktree {context.worktree or 'none'}")
+    for source in explanation.sources:
+        click.echo(f"shell: {source}")
+    if not explanation.steps:
+        click.echo("no effects")
+    for number, step in enumerate(explanation.steps, 1):
+        _show_step(number, step)
+    click.echo("")
+
+
+def _show_step(number: int, step: Step) -> None:
+    import msgspec
+
+    fields = msgspec.to_builtins(step.effect)
+    name, source, via = fields.pop("effect"), fields.pop("source"), fields.pop("via")
+    told = ", ".join(
+        f"{key} {_told(value)}" for key, value in fields.items() if value not in (None, "", [], (), False)
+    )
+    behind = f"   via {' > '.join(via)}" if via else ""
+    click.echo(f"{number}. {name}: {told}{behind}" + (f"   in: {source}" if source else ""))
+    for place in step.places:
+        marks = "".join(f", {mark}" for mark in sorted(place.marks))
+        click.echo(f"   {place.written or '?'} -> {place.path or '?'} ({place.zone}{marks})")
+    for row in step.rows:
+        by_decision = (
+            f"{decision} {', '.join(name for name, each in row.decisions.items() if each == decision)}"
+            for decision in dict.fromkeys(row.decisions.values())
+        )
+        click.echo(f"   {row.rule}: {'; '.join(by_decision)}")
+    click.echo(f"   {step.decision}")
+
+
+def _told(value: object) -> str:
+    """A field of an effect in words."""
+    if isinstance(value, dict):
+        return " or ".join(value["values"]) or f"{value['prefix']}(unknown)"
+    if isinstance(value, list | tuple):
+        return " ".join(_told(each) for each in value)
+    return str(value)
