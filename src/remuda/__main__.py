@@ -1,4 +1,4 @@
-"""The command line's entry point: answers ``--version`` and ``--help`` before anything is imported."""
+"""The command line's entry point: ``--version``, ``--help`` and hooks come before all else is loaded."""
 
 import os
 import sys
@@ -20,6 +20,10 @@ def main() -> None:
 
         sys.stdout.write(overview())
         _leave(0)
+    if sys.argv[1:2] == ["hook"] and not {"--help", "-h"} & set(sys.argv[2:]):
+        from remuda.hooks.__main__ import main as hook
+
+        hook(sys.argv[2:])
     import gc
 
     gc.disable()  # loading makes no garbage, and looking for it costs a sixth of the start

@@ -20,7 +20,8 @@ HELP = """
 import contextlib, io, json
 from remuda.surfaces.cli.main import PLACES, run
 pages = {}
-commands = ("config list", "config get", "config set", "config unset", "guard check", "guard explain")
+commands = [f"config {name}" for name in ("list", "get", "set", "unset")]
+commands += [f"guard {name}" for name in ("check", "explain", "log")]
 for name in ["", *PLACES, *commands]:
     with contextlib.redirect_stdout(io.StringIO()) as page:
         code = run([*name.split(), "--help"])

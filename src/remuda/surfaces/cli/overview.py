@@ -28,6 +28,7 @@ VERBS = (
     ("runtimes", "runtimes:runtimes", "List the supported agent CLIs and what is proven about each."),
     ("doctor", "doctor:doctor", "Examine the installation and say what to do."),
     ("guard", "guard:guard", "Ask what an agent may do, and why."),
+    ("hook", "hook:hook", "Answer an agent CLI's hook: judge a tool call before it runs."),
     ("rehearse", "rehearse:rehearse", "Serve a scripted model, to try agents without an account."),
     ("config", "config:config", "Show and change the configuration."),
     ("completion", "completion:completion", "Print the shell completion script."),
