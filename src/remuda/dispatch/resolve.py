@@ -14,8 +14,8 @@ from remuda.core.errors import NotFoundError
 from remuda.core.files import write_atomic
 from remuda.dispatch.launcher_context import candidates, path_text, read_regular
 from remuda.dispatch.names import Rejected, check_name
+from remuda.runtimes.registry import DEFAULT
 
-DEFAULT = "copilot"
 BUILT_IN = "rehearsal"
 """The agent that comes with Remuda: always there, so it never counts as the only one installed."""
 
