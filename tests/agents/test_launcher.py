@@ -34,6 +34,7 @@ def test_the_program_answers_and_the_choice_is_remembered(installed: Lab) -> Non
 
 def test_traces_of_an_outer_session_are_not_handed_on(installed: Lab) -> None:
     traces = {marker.replace("*", "OUTER") for marker in installed.runtime.nested_markers}
+    assert traces or installed.runtime.verified_version == UNVERIFIED
     install_fake(installed, "env")
     installed.env.update(dict.fromkeys((*traces, "CLAUDECODE", "KEPT"), "1"))
     ended = launch(installed)

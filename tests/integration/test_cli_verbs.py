@@ -129,7 +129,9 @@ def test_agents_and_runtimes_keep_their_keys(site: Site) -> None:
     claude = runtimes[NAMES.index("claude")]
     assert (claude["installed"], claude["version"]) == (True, "2.1.325")
     assert {channel["mode"] for channel in claude["channels"]} == {"stdin", "argv"}
-    assert "not installed" in site.remuda("agents").stdout
+    told = site.remuda("agents").stdout
+    assert "not installed" in told
+    assert "hermes-agent[acp]" in told
     assert "2.1.325" in site.remuda("runtimes").stdout
 
 

@@ -6,6 +6,7 @@ from typing import get_args
 
 import pytest
 
+from remuda.dispatch.capability import ACCESS
 from remuda.guard import hosts
 from remuda.guard.model import (
     UNKNOWN,
@@ -33,6 +34,7 @@ from remuda.guard.model import (
 from remuda.guard.paths import Terrain
 from remuda.guard.policy import explain, strictest, weigh
 from remuda.guard.table import COLUMNS, TABLE
+from remuda.surfaces.cli.run import CAPABILITIES
 
 READERS: tuple[Capability, ...] = ("scout", "reviewer")
 LEADERS: tuple[Capability, ...] = ("lead", "coordinator")
@@ -354,3 +356,7 @@ def test_reasons_and_hints_are_in_words() -> None:
         assert reason
         assert "{who}" not in reason + hint
         assert "{ground}" not in reason + hint
+
+
+def test_every_place_that_lists_the_capabilities_lists_the_same() -> None:
+    assert list(COLUMNS) == list(get_args(Capability)) == list(ACCESS) == list(CAPABILITIES)

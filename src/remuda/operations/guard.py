@@ -15,11 +15,10 @@ from remuda.guard.policy import Finding
 from remuda.guard.policy import explain as in_words
 from remuda.guard.table import COLUMNS, TABLE
 from remuda.guard.tools import ToolCall
+from remuda.hooks.payload import LARGEST
 from remuda.operations.world import World
 
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
-LARGEST = 4 * 1024 * 1024
-"""The longest tool call that is read at all, in bytes."""
 
 
 class Case(msgspec.Struct, frozen=True):

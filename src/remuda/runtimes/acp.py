@@ -38,6 +38,11 @@ _STATUSES: tuple[ToolStatus, ...] = get_args(ToolStatus)
 _STOPS: tuple[StopReason, ...] = get_args(StopReason)
 
 
+def _never(_output: str) -> bool:
+    """A failed tool call has failed, and was not refused."""
+    return False
+
+
 def _deaf(_state: TurnState, _line: bytes) -> None:
     """Standard error tells nothing."""
 
@@ -66,13 +71,15 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     ``continues`` is the method that takes up an earlier session. ``usage`` finds the tokens in the answer to
     a prompt; they are counted since the ``turn``, or since the ``session`` began, which says nothing about a
     turn that continues one. ``uncounted_is_failed``: an answer without tokens never came from the model, its
-    text is an error message.
+    text is an error message. ``refuses`` tells by the output of a failed tool call that a rule of the agent's
+    own kept it from running.
     """
 
     continues: Literal["session/load", "session/resume"] = "session/load"
     usage: Callable[[wire.Outcome], Usage | None] = counted
     counted_since: Literal["turn", "session"] = "turn"
     uncounted_is_failed: bool = False
+    refuses: Callable[[str], bool] = _never
     model: Callable[[str], str] = _as_is
     hear: Callable[[TurnState, bytes], None] = _deaf
 
@@ -91,6 +98,7 @@ class AcpParser:
         self._blame: ErrorKind = "start_failed"
         self._over = False
         self._statuses: dict[str, ToolStatus] = {}
+        self._titles: dict[str, str] = {}
         self._prompted = self._begun = self._between = False
         self._request(
             "initialize",
@@ -266,12 +274,16 @@ class AcpParser:
         self._between = True
         status = _word(update.status, _STATUSES, self._statuses.get(ident, "pending"))
         known, self._statuses[ident] = ident in self._statuses, status
-        outcome = tool_output(ident, status, wire.texts(update.content))
+        title = self._titles.setdefault(ident, update.title or update.kind or "tool")
+        text = wire.texts(update.content)
+        if status == "failed" and self._dialect.refuses(text):
+            self.state.refused.append(title)
+        outcome = tool_output(ident, status, text)
         if known:
             return (outcome,)
         call = ToolCall(
             tool_call_id=ident,
-            title=update.title or update.kind or "tool",
+            title=title,
             kind=_word(update.kind, _KINDS, "other"),
             status=status,
             raw_input=_input(update),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from posixpath import basename, normpath
@@ -52,7 +53,7 @@ class ExhaustedError(Exception):
     """The steps are used up."""
 
 
-class Caller:
+class Caller(ABC):
     """Collects effects, counts steps and calls commands. The interpreter adds the language."""
 
     def __init__(self) -> None:
@@ -66,17 +67,17 @@ class Caller:
         self.locals: list[dict[str, Word | None]] = []
         self.pipes = 0
 
+    @abstractmethod
     def run(self, node: Node, state: State) -> Data:
         """Runs a node; what it prints."""
-        raise NotImplementedError
 
+    @abstractmethod
     def text(self, source: str, state: State) -> Data:
         """Runs a text; what it prints."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, state: State) -> None:
         """Runs what was set to run at the end."""
-        raise NotImplementedError
 
     # Bounds and effects
 

@@ -7,6 +7,7 @@ differently must never look harmless here.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 
 from remuda.guard.shell.escapes import ansi
 from remuda.guard.shell.reader import Limits, Reader, UnreadableError
@@ -30,16 +31,16 @@ class HereDocument(Node, frozen=True, gc=False):
     parts: list[Node]
 
 
-class Lexer(Reader):
+class Lexer(Reader, ABC):
     """The words of a text. ``awaited`` are here-documents whose bodies come with the next line."""
 
     def __init__(self, source: str, limits: Limits) -> None:
         super().__init__(source, limits)
         self.awaited: list[HereDocument] = []
 
+    @abstractmethod
     def script(self) -> Node:
         """Commands up to the end of the text, or to a parenthesis."""
-        raise NotImplementedError
 
     def child(self, source: str) -> Lexer:
         """Reads a text inside this one, within the same bounds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 
 from remuda.guard.shell.lexer import HereDocument, Lexer
 from remuda.guard.shell.reader import UnreadableError
@@ -17,9 +18,9 @@ CALLABLE = re.compile(r"[ \t]*\([ \t]*\)")
 class SimpleCommands(Lexer):
     """The simple commands of a text."""
 
+    @abstractmethod
     def definition(self) -> Node:
         """The body of a function."""
-        raise NotImplementedError
 
     def lines(self) -> None:
         """Steps over blanks, comments and newlines, and over the here-documents that begin after them."""

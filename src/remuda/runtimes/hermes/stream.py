@@ -14,6 +14,7 @@ from remuda.runtimes.failures import failure
 _LOG = rb"^\d{4}-\d\d-\d\d [\d:]{8} \[[A-Z]+\] agent\.conversation_loop: "
 _TRYING = re.compile(_LOG + rb"API call failed \(attempt .* summary=(.+)")
 _GIVEN_UP = re.compile(_LOG + rb"(?:Non-retryable client error: |API call failed after \d+ retries\. )(.+)")
+_BLOCKED = re.compile(r"\w+ failed: BLOCKED: ")
 _ANSWERED = re.compile(_LOG + rb"API call #")
 
 
@@ -32,7 +33,12 @@ def model(name: str) -> str:
     return name.partition(":")[2] or name
 
 
-_DIALECT = Dialect(uncounted_is_failed=True, model=model, hear=hear)
+def refuses(output: str) -> bool:
+    """Hermes tells of its deny rules as of a tool that failed."""
+    return _BLOCKED.match(output) is not None
+
+
+_DIALECT = Dialect(uncounted_is_failed=True, refuses=refuses, model=model, hear=hear)
 
 
 def parser(turn: Turn, prompt: str) -> Parser:

@@ -47,5 +47,6 @@ def draw(what: object) -> None:
         width=None if terminal else _UNFOLDED,
         color_system="auto" if terminal and not os.environ.get("NO_COLOR") else None,
         highlight=False,
+        markup=False,
         soft_wrap=not terminal,
     ).print(what)
