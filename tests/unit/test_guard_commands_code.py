@@ -192,7 +192,7 @@ def test_code_that_hides_what_it_does_cannot_be_read(program: str, code: str) ->
         ("psql -f a.sql", {"read a.sql", "system database", "get localhost"}),
         ("mysql -e 'show tables'", {"get localhost"}),
         ("sqlite3 a.db 'select 1'", {"read a.db"}),
-        ("sqlite3 a.db 'update x set y=1 where z=2'", {"system database", "edit a.db"}),
+        ("sqlite3 a.db 'update x set y=1 where z=2'", {"edit a.db"}),
         ("sqlite3 a.db '.shell rm a'", {"delete a", "read a.db"}),
         ("redis-cli get x", {"get localhost"}),
         ("redis-cli FLUSHALL", {"system database!"}),

@@ -174,8 +174,8 @@ def test_a_verb_that_cannot_be_told_is_not_known() -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("gh pr view 1", {"get github.com"}),
-        ("gh -R o/r issue list", {"get github.com"}),
+        ("gh pr view 1", {"query github.com"}),
+        ("gh -R o/r issue list", {"query github.com"}),
         ("gh pr create --title x", {"git remote"}),
         ("gh repo delete o/r", {"git remote!"}),
         ("gh auth token", {"system credential"}),
@@ -185,10 +185,10 @@ def test_a_verb_that_cannot_be_told_is_not_known() -> None:
         ("gh pr checkout 1", {"get github.com", "git fetch", "git branch"}),
         ("gh release download -D d", {"get github.com", "create d"}),
         ("gh extension install o/x", {"system package"}),
-        ("gh api repos/o/r", {"get github.com"}),
+        ("gh api repos/o/r", {"query github.com"}),
         ("gh api repos/o/r -f a=b", {"git remote"}),
         ("gh api -X DELETE repos/o/r", {"git remote!"}),
-        ("gh api graphql -f query='query { a }'", {"get github.com"}),
+        ("gh api graphql -f query='query { a }'", {"query github.com"}),
         ("gh api graphql -f query='mutation { a }'", {"git remote"}),
         ("gh frobnicate", {"unknown"}),
         ("glab mr merge 1", {"git remote"}),

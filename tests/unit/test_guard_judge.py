@@ -286,3 +286,16 @@ PIECES = st.sampled_from(
 @hypothesis.given(st.lists(PIECES, max_size=40).map("".join))
 def test_every_heap_of_shell_gets_a_verdict(text: str) -> None:
     assert verdict(text, "builder").rule != "guard.error"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("src/new.py", "allow"), ("../new.py", "deny"), ("out/new.py", "deny")]
+)
+def test_a_patch_from_a_shell_is_held_to_the_worktree(name: str, expected: Decision) -> None:
+    text = f"apply_patch <<'END'\n*** Begin Patch\n*** Add File: {name}\n+x\n*** End Patch\nEND\n"
+    assert decision(text) == expected
+    assert decision(text, "scout") == "deny"
+
+
+def test_a_patch_that_nobody_has_read_is_not_applied() -> None:
+    assert decision("cat some.diff | apply_patch") != "allow"

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from remuda.dispatch.capability import ACCESS
+from remuda.dispatch.capability import DUTIES
 from remuda.guard import hosts
 from remuda.guard.model import (
     UNKNOWN,
@@ -359,4 +359,4 @@ def test_reasons_and_hints_are_in_words() -> None:
 
 
 def test_every_place_that_lists_the_capabilities_lists_the_same() -> None:
-    assert list(COLUMNS) == list(get_args(Capability)) == list(ACCESS) == list(CAPABILITIES)
+    assert list(COLUMNS) == list(get_args(Capability)) == list(DUTIES) == list(CAPABILITIES)

@@ -50,12 +50,13 @@ away, ``mode`` changes permissions, owner or times."""
 
 GitOperation = Literal[
     "read", "fetch", "index", "commit", "merge", "branch", "tag", "stash", "worktree", "clone",
-    "push", "remote", "discard", "rewrite", "config", "execute",
+    "push", "remote", "discard", "rewrite", "config", "execute", "shared",
 ]  # fmt: skip
 """``index``: stage and unstage. ``merge``: also pull, rebase, cherry-pick, revert, am, apply --index.
 ``branch``: make, rename, switch to. ``discard``: what loses uncommitted work, branches, stashes or reflogs.
 ``rewrite``: history that others may have. ``remote``: changes on a server by other means than a push, and
-remotes' settings. ``execute``: a setting, alias or option that makes git run a program."""
+remotes' settings. ``shared``: what all worktrees share, such as notes and packed refs. ``execute``: a
+setting, alias or option that makes git run a program."""
 
 SystemKind = Literal[
     "privilege", "process", "service", "schedule", "mount", "user", "device", "package", "publish",
@@ -84,7 +85,9 @@ class Read(Effect, frozen=True, tag="read"):
 class Write(Effect, frozen=True, tag="write"):
     """Changes a path. ``follows``: a symbolic link at its end is followed, as by opening it. ``forced``: it
     asks nobody and minds no protection, as ``rm -f``. ``target`` is where a new symbolic link points, as
-    written: relative to the folder of the link. ``content`` is where what is written comes from."""
+    written: relative to the folder of the link. ``content`` is where what is written comes from; ``copies``
+    is
+    what is copied there with all the links in it, an unknown word where that is an archive."""
 
     path: Word
     how: How
@@ -92,6 +95,7 @@ class Write(Effect, frozen=True, tag="write"):
     forced: bool = False
     target: Word | None = None
     content: frozenset[Taint] = NOTHING
+    copies: Word | None = None
 
 
 class Execute(Effect, frozen=True, tag="execute"):
@@ -112,9 +116,10 @@ class Evaluate(Effect, frozen=True, tag="evaluate"):
 
 
 class Network(Effect, frozen=True, tag="network"):
-    """Talks to a host; ``carries`` is what kind of data goes out with it."""
+    """Talks to a host; ``carries`` is what kind of data goes out with it. A ``query`` asks a service by that
+    service's own client, which neither sends nor fetches files (``gh pr view``)."""
 
-    direction: Literal["get", "send"]
+    direction: Literal["get", "send", "query"]
     host: Word
     carries: frozenset[Taint] = NOTHING
 
@@ -131,11 +136,14 @@ class Git(Effect, frozen=True, tag="git"):
 
 
 class System(Effect, frozen=True, tag="system"):
-    """Changes the machine, a service, or something far away. ``destroys``: what is lost stays lost."""
+    """Changes the machine, a service, or something far away. ``destroys``: what is lost stays lost.
+    ``adds``: it
+    only makes or starts something, as people do all day."""
 
     kind: SystemKind
     detail: str = ""
     destroys: bool = False
+    adds: bool = False
 
 
 class Environment(Effect, frozen=True, tag="environment"):
@@ -169,6 +177,17 @@ class Unknown(Effect, frozen=True, tag="unknown"):
 
 AnyEffect = Read | Write | Execute | Evaluate | Network | Git | System | Environment | Tool | Unknown
 
+
+class Command(msgspec.Struct, frozen=True):
+    """A program or builtin that a shell calls: its words after expansion, and the folder it is called in.
+    ``via`` and ``source`` are those of its effects."""
+
+    argv: tuple[Word, ...]
+    cwd: Word
+    via: tuple[str, ...] = ()
+    source: str = ""
+
+
 Decision = Literal["allow", "ask", "deny"]
 STRICTNESS: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -176,7 +195,8 @@ Capability = Literal["scout", "reviewer", "lead", "coordinator", "builder", "mer
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, and where: what a capability's table is applied to."""
+    """Who asks, and where: what a capability's table is applied to. ``protected`` are absolute folders that
+    belong to the guard itself with all that is below them, such as its state and its audit."""
 
     capability: Capability = "supervised"
     worktree: str | None = None
@@ -184,6 +204,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     branch_prefix: str | None = None
     home: str | None = None
+    protected: tuple[str, ...] = ()
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from remuda.guard.globs import LONGEST, Entry, expand, is_glob
-from remuda.guard.model import Context, Word
+from remuda.guard.model import Context, Word, Write
 from remuda.guard.places import HOMES, NOWHERE, SYSTEM, TEMPORARY, Mark, marks
 
 Zone = Literal[
@@ -25,6 +25,7 @@ _MOST_LINKS = 40
 _MOST_NAMES = 5000
 _FLEETING = frozenset(("cwd", "exe", "fd", "map_files"))
 """What a folder of /proc says of another process than the one that will ask."""
+_MOST_COPIES = 200
 _UNTOLD = "\0"
 """The target of a link that nobody can tell."""
 
@@ -93,11 +94,14 @@ class Terrain:
     def __init__(self, context: Context, cwd: str, observer: Observer) -> None:
         self._observer = observer
         self._made: dict[str, str] = {}
+        self._unpacked: set[str] = set()
+        self._folders: set[str] = set()
         self._cwd = cwd
         self.downloads: set[str] = set()
         fallback = cwd if context.capability == "supervised" else None
         self.ground = self._folder(context.worktree or context.project_root or fallback)
         self.home = self._folder(context.home)
+        self._protected = tuple(filter(None, map(self._folder, context.protected)))
 
     def places(
         self, word: Word, *, follows: bool = True, reads: bool = False, removes: bool = False
@@ -111,7 +115,7 @@ class Terrain:
         for value in word.values:
             glob = word.pattern and value.startswith("/") and is_glob(value)
             paths, complete = expand(value, self._entries, removes=removes) if glob else ([value], True)
-            found += [self.place(path, follows=follows) for path in paths]
+            found += [self.place(path, follows=follows, removes=removes) for path in paths]
             found += [] if complete or (reads and paths) else [NO_PLACE]
         return found
 
@@ -121,8 +125,9 @@ class Terrain:
             self.place(value).path in self.downloads for value in word.values if value
         )
 
-    def place(self, path: str, *, follows: bool = True) -> Place:
-        """The place of one path; a relative one is meant where the call begins."""
+    def place(self, path: str, *, follows: bool = True, removes: bool = False) -> Place:
+        """The place of one path; a relative one is meant where the call begins. ``removes``: what is below it
+        goes with it, so a folder is as protected as what is in it."""
         if path and not path.startswith("/"):
             path = f"{self._cwd}/{path}"
         if not path or len(path) > LONGEST or "\0" in path:
@@ -137,6 +142,9 @@ class Terrain:
         found = marks(parts, at_home="/" + "/".join(parts[:-1]) == self.home)
         if self.home and within(self.home, resolved):
             found |= {"private"}
+        for folder in self._protected:
+            if within(resolved, folder) or (removes and within(folder, resolved)):
+                found |= {"guard"}
         return Place(path, resolved, self._zone(parts), found)
 
     def link(self, path: Word, target: Word) -> list[Place]:
@@ -146,6 +154,49 @@ class Terrain:
         text = target.text or _UNTOLD
         self._made |= {each: text if self._link(each) in (None, text) else _UNTOLD for each in made}
         return [self.place(each + "/") for each in made]
+
+    def made(self, effect: Write) -> None:
+        """Remember what a change leaves behind that later paths of the same call may lead through: copied
+        links, the unknown content of an archive, new folders."""
+        if effect.copies is None:
+            if effect.how == "create":
+                self._folders |= {place.path for place in self.places(effect.path)}
+            return
+        targets = [place.path for place in self.places(effect.path, follows=False) if place.path]
+        if not effect.copies.values:
+            self._unpacked |= {each + "/" if each != "/" else each for each in targets}
+        for source in self.places(effect.copies, follows=False) if effect.copies.values else ():
+            found, complete = self._links(source.path)
+            for below, target in found:
+                self._made |= {each + below: target for each in targets if self._link(each + below) is None}
+            if not complete:
+                self._unpacked |= {each + "/" for each in targets}
+
+    def _links(self, path: str) -> tuple[list[tuple[str, str]], bool]:
+        """The symbolic links at and below a path, by what comes behind it, and whether these are all: only so
+        many places are looked at."""
+        found: list[tuple[str, str]] = []
+        ahead, seen = [""] if path else [], 0
+        while ahead and seen < _MOST_COPIES:
+            below = ahead.pop()
+            seen += 1
+            if (target := self._link(path + below)) is not None:
+                found.append((below, target))
+            else:
+                ahead += [f"{below}/{name}" for name, _ in self._observer.entries(path + below)]
+        return found, not ahead
+
+    def _unsettled(self, path: str) -> bool:
+        """Whether a folder may be a link that an archive has just brought: it was not there before."""
+        return (
+            any(path.startswith(folder) for folder in self._unpacked)
+            and path not in self._folders
+            and not self._observer.folder(path)
+        )
+
+    def is_all(self, place: Place) -> bool:
+        """Whether a place is the glob for all that lies in the worktree."""
+        return self.ground is not None and place.path == f"{self.ground}/*"
 
     def is_link(self, place: Place) -> bool:
         """Whether there is a symbolic link at a place itself."""
@@ -176,6 +227,8 @@ class Terrain:
                 continue
             target = self._link("/" + "/".join(done))
             if target is None:
+                if ahead and self._unpacked and self._unsettled("/" + "/".join(done)):
+                    return None
                 continue
             links += 1
             if links > _MOST_LINKS or len(target) > LONGEST or target == _UNTOLD:

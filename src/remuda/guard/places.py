@@ -105,6 +105,9 @@ ENDINGS: tuple[tuple[str, Mark | None], ...] = (
     *(("key.pem", "private"), ("private.pem", "private"), ("privkey.pem", "private")),
 )
 
+SAMPLES = frozenset(("fixtures", "testdata", "__fixtures__", "mocks", "examples"))
+"""Folders whose keys are made up."""
+
 AT_HOME: dict[str, Mark] = {
     **dict.fromkeys((".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile"), "startup"),
     **dict.fromkeys((".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".inputrc"), "startup"),
@@ -149,7 +152,8 @@ def marks(parts: tuple[str, ...], *, at_home: bool) -> frozenset[Mark]:
     if not lower:
         return frozenset()
     found = {_first(rules, rest) for rules, rest in _rules(lower)}
-    found.add(_by_name(lower[-1], at_home))
+    named = _by_name(lower[-1], at_home)
+    found.add(None if named == "private" and not SAMPLES.isdisjoint(lower[:-1]) else named)
     return frozenset(each for each in found if each is not None)
 
 

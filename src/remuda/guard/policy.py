@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 import msgspec
 
@@ -27,7 +28,7 @@ from remuda.guard.model import (
 )
 from remuda.guard.paths import Place, Terrain, Zone
 from remuda.guard.places import Mark
-from remuda.guard.table import TABLE
+from remuda.guard.table import TABLE, Finding
 from remuda.guard.variables import setting, showing
 
 _LOUD: frozenset[Taint] = frozenset(("secret", "environment"))
@@ -46,7 +47,9 @@ _REMOVES = frozenset(("delete", "delete-tree", "rename"))
 _FINDERS = frozenset(("find", "fd", "xargs", "parallel"))
 """What reaches files that nobody has named."""
 _SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ksh"))
-_OWN_REPOSITORY = frozenset(("index", "commit", "merge", "branch", "tag", "stash", "config", "rewrite"))
+_OWN_REPOSITORY = frozenset(
+    ("index", "commit", "merge", "branch", "tag", "stash", "config", "rewrite", "shared")
+)
 _FORCED = {
     "push": "git.force",
     "remote": "git.destroy",
@@ -60,32 +63,39 @@ _FORCED = {
 _LONGEST = 200
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """A row of the table that an effect touches, and with what."""
-
-    rule: str
-    what: str = ""
-
-
 class Weighed(msgspec.Struct, frozen=True):
-    """An effect with what was found about it, and the strictest decision of that."""
+    """An effect with what was found about it, and the strictest decision of that. ``lifted`` are findings
+    that a rule of one's own has lifted, each with that rule."""
 
     effect: AnyEffect
     decision: Decision
     findings: tuple[Finding, ...] = ()
     places: tuple[Place, ...] = ()
+    lifted: tuple[Finding, ...] = ()
 
 
-def weigh(effects: Iterable[AnyEffect], context: Context, terrain: Terrain) -> list[Weighed]:
+class Review(Protocol):
+    """A policy of one's own, applied to what was found about one effect."""
+
+    def __call__(
+        self, effect: AnyEffect, places: tuple[Place, ...], findings: tuple[Finding, ...]
+    ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """The findings that hold, and those that are lifted."""
+
+
+def weigh(
+    effects: Iterable[AnyEffect], context: Context, terrain: Terrain, review: Review | None = None
+) -> list[Weighed]:
     """Judge effects in the order in which they happen, for a link or a download changes what comes after."""
-    return [_weighed(effect, context, terrain) for effect in effects]
+    return [_weighed(effect, context, terrain, review) for effect in effects]
 
 
-def _weighed(effect: AnyEffect, context: Context, terrain: Terrain) -> Weighed:
+def _weighed(effect: AnyEffect, context: Context, terrain: Terrain, review: Review | None) -> Weighed:
     places = tuple(_places(effect, terrain))
     findings = tuple(_findings(effect, places, context, terrain))
-    decisions = [TABLE[finding.rule].decision(context.capability) for finding in findings]
-    return Weighed(effect, strictest(decisions), findings, places)
+    findings, lifted = review(effect, places, findings) if review else (findings, ())
+    decisions = [finding.decision(context.capability) for finding in findings]
+    return Weighed(effect, strictest(decisions), findings, places, lifted)
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
@@ -142,10 +152,10 @@ def _elsewhere(effect: AnyEffect) -> Iterator[Finding]:
             yield Finding(_evaluated(origin), language)
         case Network():
             yield from _network(effect)
-        case System(kind=kind, detail=detail, destroys=destroys):
+        case System(kind=kind, detail=detail, destroys=destroys, adds=adds):
             if destroys:
                 yield Finding("system.destroys", detail)
-            yield Finding(f"system.{kind}", detail)
+            yield Finding("system.adds" if adds else f"system.{kind}", detail)
         case Environment():
             yield from _environment(effect)
         case Tool(name=name, kind=kind) if f"tool.{kind}" in TABLE:
@@ -175,8 +185,11 @@ def _looked_at(place: Place) -> Iterator[Finding]:
 def _write(effect: Write, places: tuple[Place, ...], terrain: Terrain) -> Iterator[Finding]:
     for place in places:
         yield from _written(effect, place)
+        if effect.how == "delete-tree" and terrain.is_all(place):
+            yield Finding("remove.root", place.path)
         if effect.content & _UNREAD:
             terrain.downloads.add(place.path)
+    terrain.made(effect)
     leads: Iterable[Place] = ()
     if effect.how == "link" and effect.target is not None:
         leads = terrain.link(effect.path, effect.target)
@@ -262,6 +275,8 @@ def _network(effect: Network) -> Iterator[Finding]:
         yield Finding("network.metadata", name)
     if effect.carries & _LOUD:
         yield Finding("network.leak", name)
+    elif effect.direction == "query":
+        yield Finding("network.query", name)
     elif kind == "local":
         yield Finding("network.local", name)
     elif effect.carries:

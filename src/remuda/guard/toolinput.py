@@ -8,12 +8,15 @@ import msgspec
 
 from remuda.guard.globs import LONGEST
 from remuda.guard.model import Tool, Word, literal
-from remuda.guard.toolnames import plain
+from remuda.guard.toolnames import plain, shape_of
 
 Fields = Mapping[str, object]
 
 _COMMANDS = ("command", "cmd", "script", "commandline", "commands", "argv")
+_TOOLS = ("tool", "name", "recipientname", "toolname")
 _ADDRESSES = ("url", "urls", "uri", "prompt")
+_SINGLE = frozenset(("filepath", "absolutepath", "notebookpath", "targetfile"))
+"""Fields that name one path: a list in them is a call that no tool would understand as it is meant."""
 _PATHS = frozenset(
     (
         *(
@@ -97,18 +100,24 @@ def _named(value: object, names: frozenset[str], depth: int) -> Iterator[object]
     """The values of fields that name paths, also in lists of edits or files."""
     if depth and isinstance(value, Mapping):
         for name, each in value.items():
-            if plain(str(name)) not in names:
+            spelled = plain(str(name))
+            if spelled in names and not isinstance(each, Mapping):
+                yield from _paths_in(spelled, each, names, depth)
+            else:
                 yield from _named(each, names, depth - 1)
-            elif isinstance(each, list):
-                for item in each:
-                    yield from _named(item, names, depth - 1) if isinstance(item, Mapping) else (item,)
-            elif isinstance(each, Mapping):
-                yield from _named(each, names, depth - 1)
-            elif each is not None:
-                yield each
     elif depth and isinstance(value, list):
         for item in value:
             yield from _named(item, names, depth - 1)
+
+
+def _paths_in(name: str, value: object, names: frozenset[str], depth: int) -> Iterator[object]:
+    """The paths in a field that is named for them; where only one can be meant, a list has none."""
+    if isinstance(value, list):
+        yield from (None,) if name in _SINGLE else ()
+        for item in value:
+            yield from _named(item, names, depth - 1) if isinstance(item, Mapping) else (item,)
+    elif value is not None:
+        yield value
 
 
 def absolute(path: str, cwd: str, home: str | None) -> str | None:
@@ -181,3 +190,17 @@ def host_of(address: str) -> str:
     if rest.startswith("["):
         return rest.partition("]")[0].lower() + "]"
     return rest.partition(":")[0].lower()
+
+
+def tools_of(name: str, given: object) -> tuple[str, ...]:
+    """The names of all tools in a call: several calls may come in one."""
+    found = [name]
+    ahead = [given]
+    while ahead and shape_of(name)[0] == "batch" and len(found) <= _MOST:
+        value = ahead.pop()
+        if isinstance(value, list):
+            ahead += value
+        elif (fields := fields_of(value)) is not None:
+            found += [str(fields[key]).removeprefix("functions.") for key in _TOOLS if key in fields]
+            ahead += fields.values()
+    return tuple(found)

@@ -198,6 +198,9 @@ def _listing(names: bool) -> Callable[[Input], Iterator[Part]]:
             yield given.malformed
             return
         yield from (Read(path=path, names=names) for path in paths or [literal(given.cwd)])
+        for pattern in given.texts(("pattern", "glob", "globpattern")) if names else ():
+            if pattern.startswith(("/", "~/")) and (word := given.word(pattern)) is not None:
+                yield Read(path=msgspec.structs.replace(word, pattern=True), names=True)
 
     return look
 

@@ -13,15 +13,15 @@ MODULES = {
         : [ [[ ack acpi actionlint addr2line ag apropos arch arp b2sum b3sum banner base32 base64
         basename basenc bat batcat bc bg bind blkid break btm bzcat bzgrep bzless c++filt cal caller
         cat cheat choose cksum clear cloc cmp col colordiff colrm column comm compgen complete compopt
-        continue cowsay cpuid crc32 csvcut csvgrep csvjson csvlook csvsort csvstat cut dasel datamash
-        date dc delta df diff diff3 diffstat difft dir dirname dirs disown dmesg dmidecode du duf dust
+        continue cowsay cowthink cpuid crc32 csvcut csvgrep csvjson csvlook csvsort csvstat cut datamash
+        date delta df diff diff3 diffstat difft dir dirname dirs disown dmesg dmidecode du duf dust
         dwarfdump echo egrep enable errno espeak exa exit expand expr eza factor false fastfetch fc
-        ffprobe fg fgrep figlet file findmnt finger fmt fold fortune free fx getconf getent getfacl
+        ffprobe fg fgrep figlet file findmnt finger fmt fold fortune free getconf getent getfacl
         getfattr getopts glances glow gojq gping grep gron groups gzcat hadolint hash hd head help
         hexdump hexyl history hostname htmlq htop hwinfo icdiff iconv id identify in2csv info infocmp
         inxi iostat ipcs jaq jc jless jobs join jot journalctl jq last lastb lastlog ldd less let
         locale locate logname logout lolcat look lpstat ls lsattr lsblk lscpu lsd lshw lsipc lsmem
-        lsmod lsns lsof lspci lsusb lzcat man md5 md5sum mdcat mdfind mdls mediainfo mlocate mlr more
+        lsmod lsns lsof lspci lsusb lzcat man md5 md5sum mdcat mdfind mdls mediainfo mlocate more
         most mountpoint mpstat namei ncal neofetch netstat nl nm notify-send nproc numfmt nvidia-smi
         objdump od otool paste pathchk pdffonts pdfinfo pgrep pidof pidstat pinky plocate plutil pmap
         pr printenv printf procs ps pstree ptx pup pv pwd pwdx readelf readlink realpath return rev rg
@@ -35,7 +35,7 @@ MODULES = {
     """,
     "files": """
         autoflake autopep8 chattr chgrp chmod chown code cp cpp csplit cursor dd ditto dos2unix
-        fallocate fromdos gio-trash htpasswd indent install ipcrm link ln lp lpr m4 mac2unix mkdir
+        fallocate fromdos gio-trash htpasswd indent install ipcrm link ln lp lpr mac2unix mkdir
         mkfifo mknod mktemp mv objcopy open prename pyupgrade ranlib rename rm rmdir rsync sd setfacl
         setfattr shar shred split sponge srm strip subl sync tee tidy todos touch trash trash-put
         truncate unix2dos unlink xdg-open zed
@@ -49,14 +49,17 @@ MODULES = {
     "awk": """
         awk gawk mawk nawk original-awk
     """,
+    "filters": """
+        dasel dc fx m4 mlr
+    """,
     "archives": """
         7z 7za 7zr ar brotli bsdtar bunzip2 bzip2 compress cpio gtar gunzip gzip jar lz4 lzma lzop
         pbzip2 pigz pixz rar tar unbrotli uncompress unlz4 unlzma unpigz unrar unxz unzip unzstd xz
-        zip zstd
+        zip zipinfo zstd
     """,
     "editors": """
-        ed elvis emacs emacsclient ex gedit gvim helix hx joe kak kate mcedit micro nano nvi nvim
-        patch pico red vi view vim vimdiff
+        apply_patch applypatch ed elvis emacs emacsclient ex gedit gvim helix hx joe kak kate mcedit
+        micro nano nvi nvim patch pico red vi view vim vimdiff
     """,
     "git": """
         git
@@ -100,19 +103,19 @@ MODULES = {
     "system": """
         a2enmod a2ensite aa-disable aa-enforce addgroup adduser age aider amp amplifier amplihack
         anacron apachectl apparmor_parser arp-scan arpspoof at atq atrm auditctl auggie aws-vault
-        badblocks batch berglas blkdiscard brctl bw byobu cdrecord cfdisk chamber chfn chisel
+        badblocks batch berglas blkdiscard brctl btrfs bw byobu cdrecord cfdisk chamber chfn chisel
         chkconfig chpasswd chpst chsh claude cline clip.exe cloudflared codex cody containerd copilot
         crontab crush cryptsetup csrutil cursor-agent ddrescue debugfs defaults delgroup deluser
-        depmod dhclient dhcpcd direnv diskutil dnsmasq dockerd doppler droid dscl dtruss e2fsck
+        depmod dhclient dhcpcd direnv diskutil dmsetup dnsmasq dockerd doppler droid dscl dtruss e2fsck
         efibootmgr ethtool ettercap fdisk firewall-cmd flashrom flit frpc frps fsck fuser fusermount
         fusermount3 gdisk gemini gnome-keyring-daemon goose gopass goreleaser gost gpasswd gpg gpg2
-        gptme groupadd groupdel groupmod grub-install halt hdparm hermes hostnamectl hping3 httpd
+        gptme groupadd groupdel groupmod grub-install halt haproxy hdparm hermes hostnamectl hping3 httpd
         ifconfig infisical init insmod invoke-rc.d ip ip6tables iptables iw iwconfig kexec kextload
         kextunload keyring kill killall killall5 kiro-cli kwallet-query launchctl llm localectl
         localtunnel logger loginctl losetup lpass lt ltrace lvcreate lvm lvremove lxc machinectl
-        masscan mesg mkdosfs mke2fs mkfs mkfs.btrfs mkfs.ext3 mkfs.ext4 mkfs.fat mkfs.vfat mkfs.xfs
-        mkswap modprobe mount mount.cifs mount.nfs multipass networksetup newgrp newusers nft nginx
-        ngrok nmap nmcli np nvme nvram op openclaw opencode openvpn overstory ovs-vsctl ovsx parted
+        masscan mdadm mesg mkdosfs mke2fs mkfs mkfs.btrfs mkfs.ext3 mkfs.ext4 mkfs.fat mkfs.vfat mkfs.xfs
+        mkswap modprobe mount mount.cifs mount.nfs multipass nbd-client networksetup newgrp newusers nft nginx
+        ngrok nmap nmcli np nsupdate nvme nvram op openclaw opencode openvpn overstory ovs-vsctl ovsx parted
         pass passwd pbcopy pbpaste pi pivot_root pkexec pkill plandex pm-hibernate pm-suspend pm2
         pmset polkit poweroff pvcreate pvremove q qwen rc-service rc-update reboot release-it remuda
         renice reptyr resize2fs rfkill rmmod route run-parts s6-svc saml2aws screen scutil secret-tool
@@ -125,11 +128,13 @@ MODULES = {
         wodim wpa_supplicant write xclip xfs_repair xkill xsel zellij zerotier-cli zfs zpool
     """,
     "far": """
-        ansible ansible-playbook ansible-pull argocd aws az azcopy b2 bq chef-client consul docker
-        docker-compose doctl eksctl etcdctl firebase flux fly flyctl gcloud gsutil hcloud helm heroku
-        ibmcloud istioctl k3d k3s kind kops kubectl linode-cli mc microk8s minikube nerdctl netlify
-        nomad now oc oci podman podman-compose pulumi puppet railway rclone render s3cmd s5cmd salt
-        scw supabase surge terraform terragrunt tofu vault velero vercel wrangler
+        algolia ansible ansible-playbook ansible-pull apigeecli argocd aws az azcopy b2 borg bq cdk
+        chef-client circleci consul datadog-ci docker docker-compose doctl eksctl etcdctl fastly
+        firebase flux fly flyctl gcloud gitlab-runner gsutil hcloud helm heroku ibmcloud istioctl
+        jenkins-cli k3d k3s kind kops kubectl ldcli linode-cli mc microk8s minikube nats nerdctl
+        netlify newrelic nomad now oc oci podman podman-compose pulumi puppet rabbitmqadmin
+        rabbitmqctl railway rclone render restic rpk s3cmd s5cmd salt sam scw serverless sls stripe
+        supabase surge terraform terragrunt tofu vault velero vercel wrangler
     """,
     "databases": """
         clickhouse-client clusterdb cockroach cqlsh createdb createuser dropdb dropuser duckdb influx

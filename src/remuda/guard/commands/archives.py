@@ -9,7 +9,7 @@ from remuda.guard.commands.files import remote
 from remuda.guard.commands.operands import HERE, join, names, with_suffix, written
 from remuda.guard.commands.options import Parsed, parse
 from remuda.guard.commands.rows import operands, options, role
-from remuda.guard.model import AnyEffect, Network, Read, Unknown, Word, literal
+from remuda.guard.model import UNKNOWN, AnyEffect, Network, Read, Unknown, Word, Write, literal
 
 TAR_OPTIONS = """
     -A|--catenate -c|--create -d|--diff -r|--append -t|--list -u|--update -x|--extract --get --delete
@@ -57,6 +57,11 @@ def _bundled(words: list[Word]) -> list[Word]:
     return taken
 
 
+def unpacked(folder: Word) -> Write:
+    """What an archive leaves in a folder: files, folders and links that nobody has seen yet."""
+    return Write(path=folder, how="create", copies=UNKNOWN)
+
+
 def _archive(parsed: Parsed) -> Iterator[AnyEffect]:
     reads = parsed.has("extract", "get", "list", "diff", "compare", "test-label")
     for archive in parsed.values("file"):
@@ -74,7 +79,7 @@ def _members(parsed: Parsed) -> Iterator[AnyEffect]:
     folder = parsed.value("directory")
     if parsed.has("extract", "get"):
         if not parsed.has("to-stdout"):
-            yield from written(parsed.value("one-top-level") or folder or HERE, "create")
+            yield unpacked(parsed.value("one-top-level") or folder or HERE)
     elif parsed.has("create", "append", "update"):
         for word in parsed.operands:
             yield Read(path=join(folder, word))
@@ -83,7 +88,9 @@ def _members(parsed: Parsed) -> Iterator[AnyEffect]:
 
 
 def zip_(call: Call) -> Iterator[AnyEffect]:
-    """``zip``: the first operand is the archive."""
+    """``zip``: the first operand is the archive. ``-TT`` names a program that tests it."""
+    if any((word.text or word.prefix).startswith(("-TT", "--unzip-command")) for word in call.arguments):
+        yield Unknown(why="zip runs a program to test the archive")
     parsed = parse(
         "-# -b: -n: -i: -x: -t: -tt: -O|--output-file:w -P: -TT:! --unzip-command:! -m -r -q -v -j -9 -u -f"
         " -d -g -D -X -y -e -l -A -F -T -o -s: -* --*",
@@ -101,7 +108,12 @@ def unzip(call: Call) -> Iterator[AnyEffect]:
     yield from options(call, parsed)
     yield from operands(call, "r", parsed.operands)
     if not any(option.name in UNZIP_READS for option, _ in parsed.given) and parsed.operands:
-        yield from written(parsed.value("d") or HERE, "create")
+        yield unpacked(parsed.value("d") or HERE)
+
+
+def zipinfo(call: Call) -> Iterator[AnyEffect]:
+    """``zipinfo``: shows what is in an archive."""
+    yield from operands(call, "r", parse("-x: -* --*", call.arguments).operands)
 
 
 def pack(call: Call) -> Iterator[AnyEffect]:
@@ -133,7 +145,7 @@ def seven(call: Call) -> Iterator[AnyEffect]:
     elif letters & {"x", "e"} and not letters & {"a", "c"}:
         yield from operands(call, "r*", parsed.operands[:1])
         folder = next((v.text[2:] for v in call.arguments if v.text and v.text.startswith("-o")), ".")
-        yield from written(literal(folder or "."), "create")
+        yield unpacked(literal(folder or "."))
     else:
         yield from operands(call, "e r*", parsed.operands)
 
@@ -149,7 +161,7 @@ def cpio(call: Call) -> Iterator[AnyEffect]:
     for archive in (*parsed.values("file"), *parsed.values("O")):
         yield from role(call, "r" if parsed.has("extract") else "w", archive)
     if parsed.has("extract") and not parsed.has("list", "to-stdout"):
-        yield from written(parsed.value("D") or HERE, "create")
+        yield unpacked(parsed.value("D") or HERE)
     elif parsed.has("pass-through"):
         yield from operands(call, "c", parsed.operands[-1:])
 
@@ -160,6 +172,7 @@ TABLE: Table = {
     "bsdtar": tar,
     "zip": zip_,
     "unzip": unzip,
+    "zipinfo": zipinfo,
     **dict.fromkeys(PACKERS, pack),
     **dict.fromkeys(UNPACKERS, pack),
     **dict.fromkeys(("7z", "7za", "7zr", "rar", "unrar", "jar", "ar"), seven),

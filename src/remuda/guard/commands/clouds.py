@@ -5,21 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remuda.guard.commands.contract import Call
+from remuda.guard.commands.databases import statements
+from remuda.guard.commands.destroying import says
 from remuda.guard.commands.operands import names, texts, written
 from remuda.guard.commands.options import parse
-from remuda.guard.model import AnyEffect, Network, Read, System, Word, literal
+from remuda.guard.commands.verbs import dry, query
+from remuda.guard.model import AnyEffect, Execute, Network, Read, System, Word, literal
 
 SHOWS = names(
     """
     list ls show describe get get-value get-iam-policy view status info version help search read query head
-    explain cat du stat logs tail log log-stream find check validate whoami account test-iam-permissions wait
-    diff members ping health top events history resources topics regions zones balance doctor ps current ip
+    explain cat du stat logs tail log log-stream find check validate whoami test-iam-permissions wait diff
+    members
+    ping health top events history resources regions zones balance doctor ps current ip snapshots stats synth
+    report describe-all list_queues list-jobs console inspect preview
     """
 )
+ADDS = names(
+    """
+    create apply add put insert copy cp upload run start new init set import attach enable submit deploy up
+    sync-up
+    build dev local trigger backup publish push tag label annotate invite listen execute serve use switch
+    activate
+    register subscribe mkdir mb login-server update upgrade restart resume connect link open install mount
+    extract
+    """
+)
+"""Verbs that make, start or change something without taking anything away."""
 DESTROYS = names(
     """
     delete remove rm rb destroy purge terminate drop reset deprovision del rmdir remove-iam-policy-binding
-    wipe empty uninstall force-delete undeploy prune
+    wipe empty uninstall force-delete undeploy prune unregister forget revoke down destroy-all stop suspend
+    disable
+    detach rollback cancel deactivate archive compact recreate break-lock unlock clear roll drain mirror
     """
 )
 SECRETS = (
@@ -59,6 +77,16 @@ AWS_DESTROYS = (
     "revoke-",
     "reset-",
 )
+AWS_ADDS = tuple(
+    names(
+        """
+        create- put- add- attach- associate- tag- run- start- enable- register- publish send- upload- copy-
+        import-
+        invoke restore- allocate- deploy subscribe update- modify- set- cp mb sync package wizard login
+        confirm-
+        """
+    )
+)
 AWS_SECRETS = names(
     """
     get-secret-value get-session-token assume-role assume-role-with-saml assume-role-with-web-identity
@@ -67,6 +95,13 @@ AWS_SECRETS = names(
     batch-get-secret-value export-credentials generate-data-key get-random-password
     """
 )
+AWS_LOSES = names(
+    """
+    create-invalidation put-bucket-lifecycle-configuration put-bucket-policy put-secret-value put-bucket-acl
+    update-assume-role-policy put-role-policy attach-role-policy attach-user-policy modify-db-instance
+    """
+)
+"""Among the verbs that add, those by which others lose access or data."""
 AWS_OPTIONS = """
     --profile: --region: --output: --query: --endpoint-url: --color: --ca-bundle:r --cli-read-timeout:
     --cli-connect-timeout: --cli-binary-format: --filters: --filter: --max-items: --page-size: -* --*
@@ -90,11 +125,14 @@ def aws(call: Call) -> Iterator[AnyEffect]:
     elif service == "s3" and verb in {"cp", "mv", "sync"}:
         yield from _s3(words[2:4], verb, detail, deletes=parsed.has("delete"))
     elif verb.startswith(AWS_SHOWS):
-        yield Network(direction="get", host=literal("amazonaws.com"))
+        yield query(call, "amazonaws.com")
         if verb == "get-object":
             yield from (effect for word in words[2:3] for effect in written(word, "truncate"))
+    elif dry(list(call.arguments)):
+        yield query(call, "amazonaws.com")
     else:
-        yield System(kind="cloud", detail=detail, destroys=verb.startswith(AWS_DESTROYS))
+        adds = verb.startswith(AWS_ADDS) and verb not in AWS_LOSES
+        yield System(kind="cloud", detail=detail, destroys=verb.startswith(AWS_DESTROYS), adds=adds)
 
 
 def _s3(words: list[Word], verb: str, detail: str, *, deletes: bool) -> Iterator[AnyEffect]:
@@ -104,8 +142,9 @@ def _s3(words: list[Word], verb: str, detail: str, *, deletes: bool) -> Iterator
     elif source.text != "-":
         yield Read(path=source)
     if (target.text or "s3://").startswith("s3://"):
-        yield Network(direction="send", host=literal("amazonaws.com"), carries=frozenset({"file"}))
-        yield System(kind="cloud", detail=detail, destroys=deletes or verb == "mv")
+        yield Network(direction="send", host=literal("amazonaws.com"))
+        lost = deletes or verb == "mv"
+        yield System(kind="cloud", detail=detail, destroys=lost, adds=not lost)
     else:
         yield from written(target, "create")
 
@@ -119,14 +158,49 @@ def by_words(call: Call) -> Iterator[AnyEffect]:
     if any(_holds(words, secret) for secret in SECRETS):
         yield System(kind="credential", detail=detail)
         return
-    verb = next(
-        (word for word in words if word in SHOWS or word in DESTROYS or word.startswith(("list-", "get-"))),
+    verb = _verb(call, words)
+    if (verb and verb not in DESTROYS | ADDS and not says(call.name, [verb])) or dry(list(call.arguments)):
+        yield query(call, call.name)
+    else:
+        lost = verb in DESTROYS or says(call.name, [verb])
+        yield System(kind="cloud", detail=detail, destroys=lost, adds=verb in ADDS)
+
+
+def _verb(call: Call, words: list[str]) -> str:
+    """The verb of a call: a word that takes something away, wherever it is before the options; otherwise the
+    first that is known."""
+    plain = texts(call.arguments)
+    leading = next((at for at, text in enumerate(plain) if text[:1] == "-"), len(plain))
+    front = {part for text in plain[:leading] for part in (text, *text.split(":"))} or set(words)
+    lost = next(
+        (word for word in words if word in front and (word in DESTROYS or says(call.name, [word]))), ""
+    )
+    return lost or next(
+        (
+            word
+            for word in words
+            if word in SHOWS
+            or word in DESTROYS
+            or word in ADDS
+            or word.startswith(("list-", "get-", "list_"))
+        ),
         "",
     )
-    if verb and verb not in DESTROYS:
-        yield Network(direction="get", host=literal(call.name))
-    else:
-        yield System(kind="cloud", detail=detail, destroys=bool(verb))
+
+
+def big_query(call: Call) -> Iterator[AnyEffect]:
+    """``bq``: a query may be any statement."""
+    yield from by_words(call)
+    for text in texts(call.arguments) if "query" in texts(call.arguments) else ():
+        if " " in text and text[:1] != "-":
+            yield from statements(text, call)
+
+
+def of_project(call: Call) -> Iterator[AnyEffect]:
+    """``cdk`` and its kin: clients of a cloud that run the project's code to learn what it wants."""
+    yield from by_words(call)
+    if texts(call.arguments)[:1] not in ([], ["--version"], ["--help"], ["version"], ["help"]):
+        yield Execute(program=literal(call.name), argv=call.arguments, kind="project")
 
 
 def _holds(words: list[str], part: tuple[str, ...]) -> bool:

@@ -17,6 +17,8 @@ ASKS = names(
 DESTROYS = (
     r"\b(drop|truncate|flush|purge)\b|\bdelete\s+from\s+\S+\s*(;|$)|\bupdate\s+\S+\s+set\b(?!.*\bwhere\b)"
 )
+ORDINARY = names("insert update delete create replace merge upsert copy")
+"""What applications do all day, where nothing is lost as a whole."""
 CHANGES = (
     r"\b(insert|update|delete|alter|create|grant|revoke|replace|merge|vacuum|reindex|attach|detach|call|do|copy"
     r"|rename|lock|kill)\b"
@@ -70,7 +72,7 @@ def statements(text: str, call: Call) -> Iterator[AnyEffect]:
         first = (statement.split() or ["select"])[0]
         pragma_sets = first == "pragma" and "=" in statement
         if first not in ASKS or pragma_sets or re.search(CHANGES, statement):
-            yield System(kind="database", detail=f"a statement that changes: {first}")
+            yield System(kind="database", detail=f"a statement that changes: {first}", adds=first in ORDINARY)
             return
 
 
@@ -126,7 +128,7 @@ def sqlite(call: Call) -> Iterator[AnyEffect]:
     parsed = parse(SQLITE_OPTIONS, call.arguments)
     yield from options(call, parsed)
     found = list(_given(call, parsed.operands[1:] + parsed.values("cmd"), []))
-    yield from found
+    yield from (effect for effect in found if not (isinstance(effect, System) and effect.adds))
     changes = any(isinstance(effect, System) for effect in found)
     for file in parsed.operands[:1]:
         yield from role(call, "e" if changes and not parsed.has("readonly") else "r", file)

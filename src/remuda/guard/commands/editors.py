@@ -1,4 +1,4 @@
-"""Editors and ``patch``: the files that are opened may be changed, and commands of their own do anything."""
+"""Editors and patches: the files that are opened may be changed, and commands of their own do anything."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from remuda.guard.commands.contract import Call, Table
 from remuda.guard.commands.operands import HERE, join, written
 from remuda.guard.commands.options import parse
 from remuda.guard.commands.rows import operands, options, role
-from remuda.guard.model import AnyEffect, Evaluate, Unknown, literal
+from remuda.guard.model import AnyEffect, Evaluate, Unknown, Write, literal
+from remuda.guard.patches import changes
 
 VI_OPTIONS = """
     -c: -S:r -s: -u:r -i: -w:w -W:w -t: -T: -q? --cmd: --startuptime:w --servername: --remote!
@@ -87,10 +88,21 @@ def patch(call: Call) -> Iterator[AnyEffect]:
         yield from written(join(folder, parsed.operands[0]) if parsed.operands else folder or HERE, "edit")
 
 
+def apply_patch(call: Call) -> Iterator[AnyEffect]:
+    """``apply_patch``, which Codex has its model call from a shell: the files that the patch names."""
+    given = [word.text for word in call.arguments] or [call.input_text]
+    found = list(changes(given[0] or "")) if len(given) == 1 else []
+    if not found:
+        yield Unknown(why=f"{call.name} is given a patch that cannot be read")
+    for name, how in found:
+        yield Write(path=literal(name), how=how, follows=how != "delete")
+
+
 TABLE: Table = {
     **dict.fromkeys(("vi", "vim", "nvim", "ex", "view", "gvim", "vimdiff", "nvi", "elvis"), vi),
     **dict.fromkeys(("ed", "red"), ed),
     **dict.fromkeys(("emacs", "emacsclient"), emacs),
     **dict.fromkeys(("nano", "pico", "micro", "hx", "helix", "kak", "joe", "mcedit", "gedit", "kate"), plain),
     "patch": patch,
+    **dict.fromkeys(("apply_patch", "applypatch"), apply_patch),
 }

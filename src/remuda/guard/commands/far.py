@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remuda.guard.commands.clouds import aws, by_words
+from remuda.guard.commands.clouds import aws, big_query, by_words, of_project
 from remuda.guard.commands.contract import Call, Handler, Table
+from remuda.guard.commands.fleets import ansible, rclone
 from remuda.guard.commands.operands import texts, written
 from remuda.guard.commands.options import parse
 from remuda.guard.commands.rows import operands
-from remuda.guard.commands.verbs import Found, Tool, handler
-from remuda.guard.model import AnyEffect, Network, Read, System, literal
+from remuda.guard.commands.verbs import Found, Tool, dry, handler, query, remotely
+from remuda.guard.model import AnyEffect, System, SystemKind, literal
 
 COMPOSE = "ps,logs,config,ls,images,top,port,version,events,stats,volumes"
 DOCKER = f"""\
@@ -23,11 +24,12 @@ read ps images logs inspect info version top port stats diff history search even
 start run create container/{{run,create}}
 publish push image/push buildx/imagetools manifest/push compose/push
 secret login logout
-change exec build pull start stop restart pause unpause rename tag commit update attach wait cp export save
+inside exec container/exec compose/exec
+change build pull start stop restart pause unpause rename tag commit update attach wait cp export save
     load import image/{{build,pull,tag,load,import,save}}
-    container/{{exec,start,stop,restart,cp,attach,commit,export,rename,pause,unpause,update,wait}}
+    container/{{start,stop,restart,cp,attach,commit,export,rename,pause,unpause,update,wait}}
     volume/create network/{{create,connect,disconnect}}
-    compose/{{up,start,stop,restart,build,pull,run,exec,create,pause,unpause,cp,watch,attach,scale,wait,down}}
+    compose/{{up,start,stop,restart,build,pull,run,create,pause,unpause,cp,watch,attach,scale,wait,down}}
     buildx/{{build,bake,create,use,stop}} context/{{create,use,update,import,export}}
     swarm/{{init,join,leave,update}} service/{{create,update,scale,rollback}} stack/deploy secret/create
     config/create plugin/{{install,enable,disable}} node/update builder/build trust/sign
@@ -46,9 +48,11 @@ KUBECTL = """\
 get get describe logs top explain version cluster-info api-resources api-versions auth/{can-i,whoami} diff
     events wait rollout/{status,history} options plugin completion
 read config/{view,get-contexts,current-context,get-clusters,get-users} kustomize help
-change apply create edit patch replace scale set label annotate expose run exec cp port-forward proxy attach
-    cordon uncordon taint autoscale debug rollout/{restart,undo,pause,resume} certificate auth/reconcile
-    config/{use-context,set-context,set-cluster,set-credentials,set,unset,rename-context}
+inside exec
+add apply create label annotate expose run cp port-forward proxy attach uncordon autoscale
+    rollout/{restart,resume} config/{use-context,set-context,rename-context}
+change edit patch replace scale set cordon taint debug rollout/{undo,pause} certificate auth/reconcile
+    config/{set-cluster,set-credentials,set,unset}
 destroy delete drain config/{delete-context,delete-cluster,delete-user}
 """
 KUBECTL_BEFORE = """
@@ -58,44 +62,57 @@ KUBECTL_BEFORE = """
 HELM = """\
 read version env template lint repo/list dependency/{list,ls} verify help completion plugin/list show inspect
 get list ls status history get search
-change install upgrade rollback repo/{add,update,remove} dependency/{build,update} test plugin registry pull
-    fetch package create
+add install upgrade repo/{add,update,remove} dependency/{build,update} test plugin registry pull fetch package
+    create
+change rollback
 publish push
 destroy uninstall delete del un
 """
 TERRAFORM = """\
 read version validate graph providers workspace/{list,show} help metadata
-get show output plan state/{list,show,pull} refresh-only test console
+get show output state/{list,show,pull}
+look plan refresh-only test console
 here fmt init get modules
-change apply import taint untaint refresh state/{mv,push,replace-provider} workspace/{new,select} force-unlock
+add apply import untaint workspace/{new,select}
+change taint refresh state/{mv,push,replace-provider} force-unlock
 destroy destroy state/rm workspace/delete
 secret login logout
 """
 PULUMI = """\
 read version about help plugin/ls whoami
-get preview stack/{ls,output,history,graph} config/get logs
-change up update refresh import new stack/{init,select,rename,tag} config/{set,rm} state plugin policy cancel
-    watch
-destroy destroy stack/rm
+get stack/{ls,output,history,graph} config/get logs
+look preview
+add up update import new stack/{init,select,rename,tag} config/set plugin policy watch
+change refresh config/rm state cancel
+destroy destroy stack/rm state/delete
 secret login logout
 """
 FLY = """\
 get status logs apps/list list info releases regions machine/{list,status} ps open version doctor config/show
     volumes/list ips/list checks/list projects ls inspect domains/ls env/ls deployments tail whoami
-    functions/list kv/list pages/list d1/list
-change deploy launch scale restart start stop machine/{run,start,stop,update,clone} ssh volumes/create ips
-    config regions/set resume suspend dev link env alias promote rollback redeploy build functions kv pages d1
-    apps/create
+    functions/list kv/{list,get} pages/list d1/{list,info} kv:key/{list,get} kv:namespace/list
+    r2/bucket/{list,info} r2/object/get queues/{list,info} deployments/{list,view,status} secret/list types
+    projects/list orgs/list sites:list apps:list functions:list hosting:sites:list
+add deploy launch start machine/{run,start,clone} volumes/create config regions/set resume dev link env alias
+    promote redeploy build apps/create init serve emulators:start pages/{dev,deploy} d1/create kv:key/put
+    kv:namespace/create r2/bucket/create r2/object/put queues/create
+change scale restart stop machine/{stop,update} ssh ips suspend rollback deployments/rollback functions kv
+    pages d1
 destroy destroy apps/destroy delete rm remove machine/{destroy,remove} volumes/{delete,destroy} sites:delete
 secret auth login logout secrets tokens token secret
 publish publish
 """
 VAULT = """\
-get status list version path-help audit/list auth/list policy/{list,read} secrets/list operator/raft
-    kv/{list,metadata}
+get status list version path-help audit/list auth/list policy/{list,read} secrets/list
+    operator/raft/list-peers
+    kv/list kv/metadata/get
 secret read kv/get login token unwrap print
-change write kv/{put,patch} policy/write auth/enable secrets/enable audit/enable operator lease/renew
-destroy delete kv/{delete,destroy} policy/delete auth/disable secrets/disable lease/revoke audit/disable
+add write kv/{put,patch,rollback,undelete} kv/metadata/put policy/write auth/enable secrets/enable
+    audit/enable
+    lease/renew
+change operator
+destroy delete kv/{delete,destroy} kv/metadata/delete policy/delete auth/disable secrets/disable
+    lease/revoke audit/disable
 """
 
 
@@ -117,6 +134,18 @@ def start_container(call: Call, found: Found) -> Iterator[AnyEffect]:
     yield System(kind="container", detail=f"{call.name} run", destroys=open_wide)
 
 
+def inside(call: Call, found: Found) -> Iterator[AnyEffect]:
+    """``docker exec`` and ``kubectl exec``: a command in a container."""
+    parsed = parse(
+        "+ -e: --env: -u: --user: -w: --workdir: -n: --namespace: -c: --container: --context: --index: -*"
+        " --*",
+        found.words,
+    )
+    words = [word for word in parsed.operands[1:] if word.text != "--"]
+    kind: SystemKind = "cluster" if call.name in _CLUSTERS else "container"
+    yield remotely(call, words, kind, f"{call.name} exec")
+
+
 def docker_change(call: Call, found: Found) -> Iterator[AnyEffect]:
     """Other verbs: files that are written here, volumes that are lost."""
     words = texts(found.words)
@@ -132,18 +161,18 @@ def docker_change(call: Call, found: Found) -> Iterator[AnyEffect]:
     yield System(
         kind="container",
         detail=f"{call.name} {found.verb.replace('/', ' ')}",
-        destroys=lost or found.verb == "exec",
+        destroys=lost,
     )
 
 
-def kubectl_get(_: Call, found: Found) -> Iterator[AnyEffect]:
+def kubectl_get(call: Call, found: Found) -> Iterator[AnyEffect]:
     """``kubectl get``: secrets are shown when their content is asked for."""
     words = texts(found.words)
     kinds = {part.partition("/")[0] for word in words if word[:1] != "-" for part in word.split(",")}
     wide = any(word.startswith(("-o", "--output", "--template")) for word in words)
     if found.verb == "get" and kinds & {"secret", "secrets"} and wide:
         yield System(kind="credential", detail="kubectl get secret")
-    yield Network(direction="get", host=literal("kubernetes"))
+    yield query(call, "kubernetes")
 
 
 def config_view(_: Call, found: Found) -> Iterator[AnyEffect]:
@@ -152,49 +181,31 @@ def config_view(_: Call, found: Found) -> Iterator[AnyEffect]:
         yield System(kind="credential", detail="kubectl config view --raw")
 
 
-def ansible(call: Call) -> Iterator[AnyEffect]:
-    """``ansible-playbook``: only lists or checks when told so."""
-    words = set(texts(call.arguments))
-    if words & {"--list-hosts", "--list-tasks", "--list-tags", "--syntax-check", "--version", "--help"}:
-        return
-    checks = words & {"--check", "-C"}
-    yield System(kind="cluster", detail=f"{call.name} --check" if checks else call.name)
+def applies(call: Call, found: Found) -> Iterator[AnyEffect]:
+    """``terraform apply`` and ``pulumi up`` ask a person first, unless they are told not to; others only add,
+    unless they are told to replace or to prune."""
+    words = set(texts(found.words))
+    if call.name in _CLUSTERS | {"helm"}:
+        kind: SystemKind = "cluster"
+        adds = not words & {"--prune", "--force", "--reset-values"}
+    else:
+        kind = "cloud"
+        adds = not words & _UNASKED
+    adds = adds or dry(found.words)
+    yield System(kind=kind, detail=f"{call.name} {found.verb}", destroys=not adds, adds=adds)
 
 
-def rclone(call: Call) -> Iterator[AnyEffect]:
-    """``rclone``: remotes have a colon."""
-    words = [word for word in call.arguments if (word.text or "")[:1] != "-"]
-    verb = words[0].text if words else "version"
-    if verb in {
-        "ls",
-        "lsl",
-        "lsd",
-        "lsf",
-        "lsjson",
-        "size",
-        "about",
-        "check",
-        "cat",
-        "md5sum",
-        "tree",
-        "ncdu",
-    }:
-        yield Network(direction="get", host=literal("rclone"))
-        return
-    if verb in {"version", "help", "listremotes"}:
-        return
-    if verb in {"copy", "copyto", "sync", "move", "moveto", "bisync"}:
-        for word in words[1:2]:
-            if ":" not in (word.text or ":"):
-                yield Read(path=word)
-                yield Network(direction="send", host=words[-1], carries=frozenset({"file"}))
-        if len(words) > 2 and ":" not in (words[2].text or ":"):
-            yield from written(words[2], "create")
-    yield System(
-        kind="cloud",
-        detail=f"rclone {verb}",
-        destroys=verb in {"sync", "delete", "purge", "deletefile", "cleanup"},
-    )
+_UNASKED = frozenset(
+    ("-auto-approve", "--auto-approve", "-y", "--yes", "-f", "-destroy", "--destroy", "--non-interactive")
+)
+_CLUSTERS = frozenset(("kubectl", "oc", "k3s", "microk8s"))
+
+
+def formats(_: Call, found: Found) -> Iterator[AnyEffect]:
+    """``terraform fmt``: changes files, unless it only checks or prints."""
+    words = set(texts(found.words))
+    if not words & {"-check", "--check", "-write=false", "--write=false", "-"}:
+        yield from written(literal("."), "edit")
 
 
 _DOCKER = Tool(
@@ -202,7 +213,7 @@ _DOCKER = Tool(
     before="-H: --host: -c: --context: --config: -l: --log-level: -f: --file: -p: --project-name: --profile:"
     " --env-file: --project-directory: -* --*",
     changes="container",
-    special={"start": start_container, "change": docker_change},
+    special={"start": start_container, "change": docker_change, "inside": inside},
 )
 _KUBECTL = Tool(
     verbs=KUBECTL,
@@ -210,9 +221,15 @@ _KUBECTL = Tool(
     changes="cluster",
     host="kubernetes",
     outputs="--output-directory:w",
-    special={"get": kubectl_get, "config/view": config_view},
+    special={"get": kubectl_get, "apply": applies, "config/view": config_view, "inside": inside},
 )
-_TERRAFORM = Tool(verbs=TERRAFORM, before="~ --chdir: --*", changes="cloud", outputs="~ --out:w")
+_TERRAFORM = Tool(
+    verbs=TERRAFORM,
+    before="~ --chdir: --*",
+    changes="cloud",
+    outputs="~ --out:w",
+    special={"apply": applies, "fmt": formats},
+)
 _DOCKERS: dict[str, Handler] = dict.fromkeys(("docker", "podman", "nerdctl"), handler(_DOCKER))
 
 
@@ -227,11 +244,23 @@ TABLE: Table = {
     **dict.fromkeys(("kubectl", "oc", "k3s", "microk8s"), handler(_KUBECTL)),
     "helm": handler(
         Tool(
-            verbs=HELM, before=KUBECTL_BEFORE, changes="cluster", host="kubernetes", outputs="--output-dir:w"
+            verbs=HELM,
+            before=KUBECTL_BEFORE,
+            changes="cluster",
+            host="kubernetes",
+            outputs="--output-dir:w",
+            special={"upgrade": applies},
         )
     ),
     **dict.fromkeys(("terraform", "tofu", "terragrunt"), handler(_TERRAFORM)),
-    "pulumi": handler(Tool(verbs=PULUMI, before="-C: --cwd: -s: --stack: -* --*", host="pulumi.com")),
+    "pulumi": handler(
+        Tool(
+            verbs=PULUMI,
+            before="-C: --cwd: -s: --stack: -* --*",
+            host="pulumi.com",
+            special={"up": applies, "update": applies},
+        )
+    ),
     **dict.fromkeys(
         ("ansible-playbook", "ansible", "ansible-pull", "salt", "puppet", "chef-client"), ansible
     ),
@@ -247,7 +276,6 @@ TABLE: Table = {
             "gcloud",
             "az",
             "gsutil",
-            "bq",
             "doctl",
             "linode-cli",
             "hcloud",
@@ -264,5 +292,12 @@ TABLE: Table = {
         by_words,
     ),
     "rclone": rclone,
+    **dict.fromkeys(("cdk", "serverless", "sls", "sam"), of_project),
+    **dict.fromkeys(("ldcli", "nats", "rpk", "gitlab-runner"), by_words),
+    "bq": big_query,
+    **dict.fromkeys(
+        ("circleci", "fastly", "newrelic", "algolia", "stripe", "apigeecli", "datadog-ci"), by_words
+    ),
+    **dict.fromkeys(("jenkins-cli", "rabbitmqctl", "rabbitmqadmin", "borg", "restic"), by_words),
     **dict.fromkeys(("s3cmd", "s5cmd", "mc", "b2", "azcopy", "heroku"), by_words),
 }

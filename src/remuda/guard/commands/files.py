@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from remuda.guard.commands.contract import Call, Table
-from remuda.guard.commands.operands import HERE, assignment, base, either, join, with_suffix, written
+from remuda.guard.commands.operands import (
+    HERE,
+    NOWHERE,
+    assignment,
+    base,
+    either,
+    join,
+    with_suffix,
+    written,
+)
 from remuda.guard.commands.options import Parsed, parse
 from remuda.guard.commands.rows import operands, options, role, table
-from remuda.guard.model import AnyEffect, How, Network, Read, Unknown, Word, Write, literal
+from remuda.guard.model import UNKNOWN, AnyEffect, How, Network, Read, System, Unknown, Word, Write, literal
 
 ROWS = """\
 mkdir => c*
@@ -48,8 +58,6 @@ objcopy => r w
     -I: -O: -B: -j: -R: -* --*
 cpp => r w
     -o:w -I: -D: -U: -include:r -MF:w -* --*
-m4 => p*
-    -o:w -D: -U: -I: -F:w -R:r --output:w --error-output:w -* --*
 autopep8 autoflake pyupgrade => e*
     -* --*
 tidy => r*
@@ -62,8 +70,6 @@ dos2unix unix2dos mac2unix todos fromdos => e*
     -* --*
 sync => n*
     -df --data --file-system
-csplit => r -*
-    -kqsz -b: -n: -f: --*
 code cursor zed subl => n*
     -r -n -g -d -w --*
 open xdg-open => !*
@@ -152,8 +158,20 @@ def copy(call: Call) -> Iterator[AnyEffect]:
         yield Read(path=source)
         if parsed.has("l", "link", "s", "symbolic-link"):
             yield Write(path=target, how="link", follows=False, target=source)
-        else:
-            yield from written(target, "truncate", forced=parsed.has("f", "force", "remove-destination"))
+        elif target.text not in NOWHERE:
+            yield Write(
+                path=target,
+                how="truncate",
+                forced=parsed.has("f", "force", "remove-destination"),
+                copies=source if _keeps_links(parsed) else None,
+            )
+
+
+def _keeps_links(parsed: Parsed) -> bool:
+    """Whether links are copied as links."""
+    if parsed.has("L", "dereference"):
+        return False
+    return parsed.has("a", "archive", "d", "P", "no-dereference", "r", "R", "recursive")
 
 
 def move(call: Call) -> Iterator[AnyEffect]:
@@ -162,7 +180,8 @@ def move(call: Call) -> Iterator[AnyEffect]:
     yield from options(call, parsed)
     for source, target in destinations(parsed):
         yield Write(path=source, how="rename", follows=False)
-        yield from written(target, "truncate")
+        if target.text not in NOWHERE:
+            yield Write(path=target, how="truncate", copies=source)
 
 
 def link(call: Call) -> Iterator[AnyEffect]:
@@ -226,12 +245,27 @@ def split(call: Call) -> Iterator[AnyEffect]:
     yield Write(path=Word(with_suffix(prefix, "*").values, pattern=True, taint=prefix.taint), how="truncate")
 
 
+def csplit(call: Call) -> Iterator[AnyEffect]:
+    """``csplit``: writes files whose names begin with a prefix."""
+    parsed = parse(
+        "-kqsz -b: -n: -f|--prefix: --suffix-format: --digits: --keep-files --quiet --silent"
+        " --elide-empty-files --suppress-matched",
+        call.arguments,
+    )
+    yield from options(call, parsed)
+    yield from operands(call, "r", parsed.operands[:1])
+    prefix = parsed.value("prefix") or literal("xx")
+    yield Write(path=Word(with_suffix(prefix, "*").values, pattern=True, taint=prefix.taint), how="truncate")
+
+
 def chmod(call: Call) -> Iterator[AnyEffect]:
     """``chmod``: a mode may look like an option."""
     words = [
         w for w in call.arguments if not (w.text and w.text[0] == "-" and set(w.text[1:]) <= set("rwxXst,"))
     ]
     moded = len(words) < len(call.arguments)
+    if any(re.match(r"[ug]*\+[rwxX]*s|[246][0-7]{3}$", word.text or "") for word in call.arguments):
+        yield System(kind="privilege", detail="a program that runs as its owner")
     parsed = parse(
         "-cfvRHLPh --changes --silent --quiet --verbose --recursive --reference:n --preserve-root", words
     )
@@ -280,11 +314,21 @@ def rsync(call: Call) -> Iterator[AnyEffect]:
         return
     target = parsed.operands[-1]
     if host := remote(target):
-        yield Network(direction="send", host=host, carries=frozenset({"file"}))
+        yield Network(direction="send", host=host)
         return
-    yield from written(target, "create")
+    yield from _synchronised(parsed, target)
     if any(option.name.startswith("del") for option, _ in parsed.given):
         yield Write(path=target, how="delete-tree", forced=True)
+
+
+def _synchronised(parsed: Parsed, target: Word) -> Iterator[AnyEffect]:
+    """What ``rsync`` leaves in a local folder: copies of each source, or of what is in it."""
+    keeps = parsed.has("a", "archive", "l", "links") and not parsed.has("L", "copy-links")
+    for source in parsed.operands[:-1]:
+        inside = any(value.endswith("/") for value in source.values)
+        path = target if inside else either(target, join(target, base(source)))
+        copied = UNKNOWN if remote(source) else source
+        yield Write(path=path, how="create", copies=copied if keeps else None)
 
 
 def remote(word: Word) -> Word | None:
@@ -309,6 +353,7 @@ TABLE: Table = {
     "sponge": tee,
     "dd": dd,
     "split": split,
+    "csplit": csplit,
     "chmod": chmod,
     "mknod": mknod,
     "mktemp": mktemp,

@@ -10,7 +10,7 @@ from remuda.guard.commands.gitscene import Scene
 from remuda.guard.commands.operands import HERE, assignment, join, names
 from remuda.guard.commands.options import Parsed, parse
 from remuda.guard.commands.rows import strange
-from remuda.guard.model import AnyEffect, Execute, Git, Unknown, Word, literal
+from remuda.guard.model import AnyEffect, Execute, Unknown, Word, literal
 
 OPTIONS = """
     + -C: -c: -p|--paginate -P|--no-pager -v -h --git-dir: --work-tree: --namespace: --exec-path?
@@ -41,6 +41,14 @@ VARIABLES = names(
     """
 )
 """Variables by which git comes to run a program."""
+
+FILES = names(
+    """
+    GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_TRACE GIT_TRACE2 GIT_TRACE2_EVENT GIT_TRACE2_PERF GIT_TRACE_PACKET
+    GIT_TRACE_PERFORMANCE GIT_TRACE_SETUP GIT_TRACE_PACK_ACCESS GIT_TRACE_CURL GIT_TRACE_PACKFILE
+    """
+)
+"""Variables that name a file which git writes."""
 
 HARMLESS = names(
     "cat less more most bat delta head true : false vi vim nvim nano emacs ssh /dev/null /bin/true"
@@ -129,8 +137,10 @@ def _settings(scene: Scene, parsed: Parsed) -> Iterator[AnyEffect]:
         yield scene.does("execute", detail="--exec-path")
 
 
-def _variables(scene: Scene) -> Iterator[Git]:
+def _variables(scene: Scene) -> Iterator[AnyEffect]:
     for name, value in scene.call.environment.items():
+        if name in FILES and value.text not in {"0", "1", "2", "true", "false", ""}:
+            yield from scene.writes(value, "edit")
         if (name in VARIABLES or name.startswith("GIT_CONFIG_KEY")) and not harmless(value):
             yield scene.does("execute", detail=name)
 

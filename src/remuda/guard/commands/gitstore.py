@@ -112,7 +112,7 @@ def collect(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
     if lost is not None and lost.text != "never":
         yield scene.does("discard", detail="gc --prune")
     else:
-        yield scene.does("index", detail="gc")
+        yield scene.does("shared", detail="how the store is packed")
 
 
 def loses(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
@@ -138,7 +138,7 @@ def rewrites(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
 def notes(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
     """Notes on commits."""
     verb = next((word.text for word in words if (word.text or "-")[0] != "-"), "list")
-    yield scene.does("read" if verb in {"list", "show", "get-ref"} else "commit", detail="notes")
+    yield scene.does("read" if verb in {"list", "show", "get-ref"} else "shared", detail="notes")
 
 
 def bisect(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
@@ -236,7 +236,7 @@ def tool(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
 def maintenance(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
     """Tidies now, or from now on."""
     if words and words[0].text == "run":
-        yield scene.does("index", detail="maintenance")
+        yield scene.does("shared", detail="how the store is packed")
     else:
         yield System(kind="schedule", detail="git maintenance")
 
@@ -274,8 +274,7 @@ STORE: dict[str, Verb] = {
     "worktree": worktree,
     "symbolic-ref": symbolic_ref,
     "reflog": reflog,
-    "gc": collect,
-    "repack": collect,
+    **dict.fromkeys(names("gc repack pack-refs commit-graph"), collect),
     **dict.fromkeys(names("prune prune-packed update-ref pack-redundant refs multi-pack-index"), loses),
     **dict.fromkeys(names("filter-branch filter-repo replace fast-import unpack-objects history"), rewrites),
     "notes": notes,

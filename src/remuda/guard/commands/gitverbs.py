@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from remuda.guard.commands.gitremote import REMOTE
 from remuda.guard.commands.gitscene import Scene, Verb, unknown
 from remuda.guard.commands.gitstore import STORE
-from remuda.guard.commands.operands import names
-from remuda.guard.commands.options import parse
-from remuda.guard.model import AnyEffect, GitOperation, Unknown, Word, literal
+from remuda.guard.commands.operands import join, names
+from remuda.guard.commands.options import Parsed, parse
+from remuda.guard.model import AnyEffect, GitOperation, Read, Unknown, Word, literal
+from remuda.guard.places import marks
 
 READING = names(
     """
@@ -70,6 +71,17 @@ def read(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
     parsed = parse(READING_OPTIONS, words)
     yield from scene.options(parsed)
     yield scene.does("read")
+    yield from _shown(scene, parsed)
+
+
+def _shown(scene: Scene, parsed: Parsed) -> Iterator[AnyEffect]:
+    """The files whose committed content is shown: it is as secret as the files are."""
+    for place, word in enumerate(parsed.operands):
+        _, colon, path = (word.text or "").partition(":")
+        divided = parsed.divided is not None and place >= parsed.divided
+        name = path if colon else word.text or "" if divided else ""
+        if marks(tuple(name.split("/")), at_home=False) & {"secret", "private"}:
+            yield Read(path=join(scene.at, literal(name)))
 
 
 def diff(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
@@ -306,6 +318,8 @@ def apply(scene: Scene, words: list[Word]) -> Iterator[AnyEffect]:
         yield from scene.reads(word)
     if parsed.has("check", "stat", "numstat", "summary") and not parsed.has("apply"):
         return
+    if folder := parsed.value("directory"):
+        yield from scene.writes(folder, "edit")
     if parsed.has("unsafe-paths"):
         yield Unknown(why="git apply --unsafe-paths changes files anywhere")
     if parsed.has("cached", "index", "3way", "3"):
@@ -319,7 +333,7 @@ VERBS: dict[str, Verb] = {
     **dict.fromkeys(
         ("merge", "rebase", "cherry-pick", "revert", "am", "rerere", "merge-index", "quiltimport"), merge
     ),
-    **dict.fromkeys(("add", "stage", "update-index", "pack-refs", "commit-graph", "write-tree"), stage),
+    **dict.fromkeys(("add", "stage", "update-index", "write-tree"), stage),
     **REMOTE,
     **STORE,
     "diff": diff,

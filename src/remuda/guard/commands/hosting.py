@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from remuda.guard.commands.contract import Call, Table
 from remuda.guard.commands.operands import HERE, texts, written
 from remuda.guard.commands.options import Parsed, parse
-from remuda.guard.commands.verbs import Found, find
+from remuda.guard.commands.verbs import Found, find, query
 from remuda.guard.model import (
     NOTHING,
     AnyEffect,
@@ -27,7 +27,8 @@ GH = """\
 read help version completion alias/list extension/{list,search,browse} config/{get,list} auth/status browse
     environment formatting reference actions
 get status search/{code,commits,issues,prs,repos} pr/{list,view,status,diff,checks} issue/{list,view,status}
-    repo/{list,view,license,gitignore,read-dir} run/{list,view,watch} workflow/{list,view}
+    repo/{list,view,license,gitignore,read-dir} repo/{deploy-key,autolink}/list run/{list,view,watch}
+    workflow/{list,view}
     release/{list,view,verify} gist/{list,view} label/list project/{list,view,item-list,field-list}
     ruleset/{list,view,check} secret/list variable/{list,get} cache/list org/list ssh-key/list gpg-key/list
     codespace/{list,view,logs,ports} mr/{list,view,diff} attestation/{verify,trusted-root} user/events
@@ -39,14 +40,15 @@ download release/download run/download attestation/download ci/artifact job/arti
 upload gist/{create,edit} release/{create,upload} snippet/create
 remote pr/{create,edit,comment,review,ready,reopen,update-branch,lock,unlock,revert}
     issue/{create,edit,comment,reopen,pin,unpin,transfer,lock,unlock,develop}
-    repo/{create,edit,fork,rename,set-default,unarchive,deploy-key,autolink} run/{rerun,cancel}
-    workflow/{run,enable,disable} label/{create,edit,clone}
+    repo/{create,edit,fork,rename,set-default,unarchive} repo/deploy-key/add repo/autolink/create run/rerun
+    workflow/{run,enable} label/{create,edit,clone}
     project/{create,edit,copy,item-add,item-create,item-edit,field-create,link,unlink,mark-template}
     secret/set variable/set codespace/{create,stop,edit,rebuild,ssh,cp,code,jupyter} release/edit gist/rename
     mr/{create,update,approve,note,rebase,revoke,reopen,subscribe,todo} pipeline/{run,retry,cancel}
     ci/{run,retry,cancel,lint} agent-task/create preview copilot
 merge pr/merge mr/{merge,accept}
-destroy pr/close issue/{close,delete} repo/{delete,archive} release/{delete,delete-asset} gist/delete
+destroy run/cancel workflow/disable repo/deploy-key/delete repo/autolink/delete issue/{close,delete}
+    repo/{delete,archive} release/{delete,delete-asset} gist/delete pr/close
     label/delete project/{delete,close,item-delete,field-delete,item-archive} secret/{delete,remove}
     variable/{delete,remove} run/delete cache/delete codespace/delete ssh-key/delete gpg-key/delete
     mr/{close,delete} pipeline/delete ci/delete
@@ -72,7 +74,9 @@ def hosting(call: Call) -> Iterator[AnyEffect]:
         yield from _status(call, found)
     elif found.verb == "api":
         yield from _api(call, found)
-    elif found.kind in {"get", "fetch", "clone", "download"}:
+    elif found.kind == "get":
+        yield query(call, HOSTS[call.name])
+    elif found.kind in {"fetch", "clone", "download"}:
         yield Network(direction="get", host=far)
         yield from _local(found)
     elif found.kind == "upload":
@@ -147,7 +151,7 @@ def _api(call: Call, found: Found) -> Iterator[AnyEffect]:
         sends = not _only_asks(parsed)
     far = literal(HOSTS[call.name])
     if not sends:
-        yield Network(direction="get", host=far)
+        yield query(call, HOSTS[call.name])
         return
     yield Git(operation="remote", forced=method == "DELETE", detail=f"{call.name} api {method or 'POST'}")
     if parsed.has("input") or any("@" in text for text in texts(fields)):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import msgspec
 
 from remuda.guard.commands.contract import Call, Table
-from remuda.guard.commands.operands import names, written
+from remuda.guard.commands.destroying import empties
+from remuda.guard.commands.modules import module
+from remuda.guard.commands.operands import names, texts
 from remuda.guard.commands.rows import operands, strange
 from remuda.guard.model import (
     UNKNOWN,
     AnyEffect,
     Evaluate,
     Execute,
-    Read,
     System,
+    Taint,
     Unknown,
     Word,
     literal,
@@ -26,7 +29,9 @@ Scan = Callable[[str, Call], Iterator[AnyEffect]]
 
 class Interpreter(msgspec.Struct, frozen=True):
     """How an interpreter's options tell what it runs: letters and names whose value is code, those that take
-    another value, those that only show something."""
+    another value, those that only show something. ``modules`` are letters whose value is loaded first, or
+    is a
+    folder that modules are looked for in; the ``trusted`` ones do nothing by that."""
 
     language: str
     code: str = "e"
@@ -40,6 +45,8 @@ class Interpreter(msgspec.Struct, frozen=True):
     long_runs: frozenset[str] = frozenset()
     loads: str = ""
     attached: str = ""
+    modules: str = ""
+    trusted: frozenset[str] = frozenset()
 
 
 PYTHON = Interpreter(
@@ -60,7 +67,15 @@ NODE = Interpreter(
     long_runs=names("--test --watch --run"),
 )
 RUBY = Interpreter(
-    language="ruby", valued="rICxE", shows=names("--version --help -v -h"), checks="c", attached="rIKTWx0"
+    language="ruby",
+    valued="rICxE",
+    shows=names("--version --help -v -h"),
+    checks="c",
+    attached="KTWx0",
+    modules="rI",
+    trusted=names(
+        "json yaml set date time csv digest fileutils pathname tmpdir pp bigdecimal erb uri optparse"
+    ),
 )
 PERL = Interpreter(
     language="perl",
@@ -69,6 +84,16 @@ PERL = Interpreter(
     shows=names("--version --help -v -V -h"),
     checks="c",
     attached="MmI0lFidCx",
+    modules="MmId",
+    trusted=names(
+        """
+        strict warnings utf8 feature List::Util Data::Dumper JSON::PP POSIX Time::Local File::Basename
+        File::Spec
+        File::Path File::Find Scalar::Util Text::Wrap Digest::MD5 Digest::SHA MIME::Base64 Encode bigint
+        bignum
+        Time::HiRes Storable constant integer locale open
+        """
+    ),
 )
 PHP = Interpreter(
     language="php",
@@ -80,6 +105,7 @@ PHP = Interpreter(
 LUA = Interpreter(language="lua", valued="l", shows=names("-v"))
 LOADING = names("--require --import --loader --experimental-loader")
 """Options whose value is a file that runs first."""
+DEBUGGERS = names("gdb lldb")
 OTHER = Interpreter(language="other", code="eEc", valued="", long_code=names("--eval --expression --print"))
 
 
@@ -140,6 +166,8 @@ def _letters(interpreter: Interpreter, run: Run, word: Word, text: str) -> None:
     for place, letter in enumerate(text[1:], 2):
         attached = text[place:]
         run.letters.add(letter)
+        if letter in interpreter.modules and _loads(interpreter, run, word, attached):
+            return
         if letter in interpreter.attached and attached and not _bundled(letter, attached):
             return
         if letter in interpreter.code + interpreter.module + interpreter.valued:
@@ -152,6 +180,17 @@ def _letters(interpreter: Interpreter, run: Run, word: Word, text: str) -> None:
             elif letter in interpreter.loads and value is not None:
                 run.loads.append(value)
             return
+
+
+def _loads(interpreter: Interpreter, run: Run, word: Word, attached: str) -> bool:
+    """A module that is loaded first, or a folder that modules are looked for in."""
+    if interpreter.language == "perl" and not attached:
+        return False
+    value = run.taken(word, attached)
+    name = (value.text or "" if value is not None else "").lstrip("-:").partition("=")[0].split(" ")[0]
+    if value is not None and name not in interpreter.trusted:
+        run.loads.append(value)
+    return True
 
 
 def _bundled(letter: str, attached: str) -> bool:
@@ -191,6 +230,25 @@ def code_effects(interpreter: Interpreter, words: list[Word], call: Call) -> Ite
             yield from found
             if any(isinstance(effect, Evaluate) for effect in found):
                 yield from _meant_for_a_shell(text, call)
+                if _EVALUATES.search(text) and (origin := _origin(text)):
+                    yield Evaluate(language=interpreter.language, origin=origin)
+
+
+_EVALUATES = re.compile(r"\b(exec|eval|system|popen|Function|compile|execSync)\b")
+_FETCHES = re.compile(
+    r"\b(urlopen|urlretrieve|requests|urllib|httpx|fetch|https?\.get|open-uri|LWP|Net::HTTP)\b"
+)
+_DECODES = re.compile(r"\b(b64decode|base64|fromhex|atob|decode64|unpack|decompress|rot13|marshal)\b")
+
+
+def _origin(text: str) -> frozenset[Taint]:
+    """Where code gets the text from that it evaluates, when it says so."""
+    found: set[Taint] = set()
+    if _FETCHES.search(text):
+        found.add("network")
+    if _DECODES.search(text):
+        found.add("decoder")
+    return frozenset(found)
 
 
 def _meant_for_a_shell(text: str, call: Call) -> Iterator[AnyEffect]:
@@ -205,6 +263,9 @@ def _meant_for_a_shell(text: str, call: Call) -> Iterator[AnyEffect]:
 def interpret(interpreter: Interpreter, call: Call) -> Iterator[AnyEffect]:
     """The effects of calling an interpreter."""
     run = leading(interpreter, call.arguments)
+    if call.name in DEBUGGERS and any(word.text in {"--args", "--"} for word in call.arguments):
+        place = next(at for at, word in enumerate(call.arguments) if word.text in {"--args", "--"})
+        yield from call.again(call.arguments[place + 1 :])
     for load in run.loads:
         yield Execute(program=load, argv=(load,), kind="project")
     if run.kind == "code":
@@ -218,9 +279,15 @@ def interpret(interpreter: Interpreter, call: Call) -> Iterator[AnyEffect]:
         if run.letters & set(interpreter.checks):
             yield from operands(call, "r*", run.words[:1])
         else:
+            if empties(_framework(run.words[0]), texts(run.words[1:])):
+                yield System(kind="database", detail=call.name, destroys=True)
             yield Execute(program=run.words[0], argv=tuple(run.words), kind="project")
     elif run.kind == "input":
         yield from _input(interpreter, call)
+
+
+def _framework(program: Word) -> str:
+    return (program.text or "").rpartition("/")[2]
 
 
 def _files(interpreter: Interpreter, run: Run, call: Call) -> Iterator[AnyEffect]:
@@ -238,55 +305,6 @@ def _input(interpreter: Interpreter, call: Call) -> Iterator[AnyEffect]:
         yield from code_effects(interpreter, [literal(call.input_text)], call)
     elif call.input - {"input"}:
         yield Evaluate(language=interpreter.language, origin=call.input)
-
-
-PURE_MODULES = names("this platform sysconfig site calendar tokenize ast dis keyword timeit pydoc tabnanny")
-
-
-def module(call: Call, words: list[Word]) -> Iterator[AnyEffect]:
-    """``python -m``: modules of the library by name, others are the project's."""
-    name, rest = words[0].text, words[1:]
-    if name is None:
-        yield Evaluate(language="python", origin=words[0].taint)
-    elif name in {
-        "pip",
-        "uv",
-        "pytest",
-        "ruff",
-        "mypy",
-        "black",
-        "poetry",
-        "build",
-        "twine",
-        "pipx",
-        "coverage",
-        "tox",
-    }:
-        yield from call.again((literal(name), *rest))
-    elif name == "json.tool":
-        files = [word for word in rest if (word.text or "x")[0] != "-" or word.text == "-"]
-        yield from operands(call, "r w", files)
-    elif name in {"venv", "virtualenv"}:
-        yield from operands(call, "c*", [word for word in rest if (word.text or "x")[0] != "-"])
-    elif name == "http.server":
-        yield System(kind="network", detail="python -m http.server")
-    elif name in {"ensurepip"}:
-        yield System(kind="package", detail="python -m ensurepip")
-    elif name in {"zipfile", "tarfile"}:
-        yield from _archive(rest)
-    elif name not in PURE_MODULES:
-        yield Execute(program=literal(name), argv=tuple(words), kind="project")
-
-
-def _archive(rest: list[Word]) -> Iterator[AnyEffect]:
-    action = rest[0].text if rest else "-l"
-    if action in {"-l", "--list", "-t", "--test"}:
-        yield from (Read(path=word) for word in rest[1:])
-    elif action in {"-e", "--extract"}:
-        yield from (Read(path=word) for word in rest[1:2])
-        yield from written(rest[2] if len(rest) > 2 else literal("."), "create")
-    else:
-        yield from (item for word in rest[1:2] for item in written(word, "truncate"))
 
 
 def _handler(interpreter: Interpreter) -> Callable[[Call], Iterator[AnyEffect]]:

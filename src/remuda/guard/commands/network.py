@@ -10,6 +10,7 @@ from remuda.guard.commands.operands import assignment, names, taints, written
 from remuda.guard.commands.options import Parsed, parse
 from remuda.guard.commands.rows import options, role
 from remuda.guard.commands.urls import host
+from remuda.guard.commands.verbs import remotely
 from remuda.guard.model import (
     NOTHING,
     UNKNOWN,
@@ -19,6 +20,7 @@ from remuda.guard.model import (
     System,
     Taint,
     Unknown,
+    Word,
     literal,
 )
 
@@ -74,7 +76,9 @@ def copy(call: Call) -> Iterator[AnyEffect]:
             yield Read(path=source)
     for target in parsed.operands[-1:]:
         if far := remote(target):
-            yield Network(direction="send", host=far, carries=FILE | taints(parsed.operands))
+            yield Network(direction="send", host=far, carries=taints(parsed.operands))
+            lost = _system_path(target)
+            yield System(kind="cloud", detail="files on another host", destroys=lost, adds=not lost)
         elif call.name == "sftp":
             yield Network(direction="send", host=host(target), carries=FILE)
         else:
@@ -110,7 +114,13 @@ def ssh(call: Call) -> Iterator[AnyEffect]:
         carries=(call.input - {"input"}) | taints(command),
     )
     if command:
-        yield System(kind="cloud", detail="a command on another host")
+        yield remotely(call, command, "cloud", "a command on another host")
+
+
+def _system_path(target: Word) -> bool:
+    """Whether a path on another host belongs to its system."""
+    path = (target.text or "").rpartition(":")[2]
+    return path.startswith(("/etc", "/usr", "/bin", "/boot", "/lib", "/sbin", "/var", "/root")) or path == "/"
 
 
 def names_of_hosts(call: Call) -> Iterator[AnyEffect]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remuda.guard.commands.contract import Call, Handler, Table
+from remuda.guard.commands.destroying import empties
 from remuda.guard.commands.operands import HERE, names, texts, written
 from remuda.guard.commands.options import parse
 from remuda.guard.commands.packagetables import (
@@ -15,8 +16,9 @@ from remuda.guard.commands.packagetables import (
     SYSTEM_QUERIES,
     VERBS,
 )
-from remuda.guard.commands.verbs import Found, Tool, find, of_kind
-from remuda.guard.model import UNKNOWN, AnyEffect, Execute, Network, System, Word, Write, literal
+from remuda.guard.commands.rows import role
+from remuda.guard.commands.verbs import Found, Tool, dry, find, of_kind
+from remuda.guard.model import UNKNOWN, AnyEffect, Evaluate, Execute, Network, System, Word, Write, literal
 
 RUN_OPTIONS = """
     + -p:! -c:! --package:! --call:! --with: --from: --python: --directory: --env-file:r --extra: --group:
@@ -33,7 +35,25 @@ def project(call: Call) -> Iterator[AnyEffect]:
         return
     if not PUBLISHING.get(call.name, frozenset()).isdisjoint(texts(call.arguments)):
         yield System(kind="publish", detail=call.name)
+    for command in parse("-x:x --exec:x -* --*", call.arguments).values("x", "exec"):
+        if call.name == "nodemon":
+            yield from role(call, "x", command)
+    if empties(call.name, texts(call.arguments)):
+        yield System(kind="database", detail=call.name, destroys=True)
+    if call.name in {"make", "gmake"}:
+        yield from _makefile(call)
     yield Execute(program=literal(call.name), argv=(literal(call.name), *call.arguments), kind="project")
+
+
+def _makefile(call: Call) -> Iterator[AnyEffect]:
+    """``make``: rules that come through a pipe, or by way of an option, are nobody's."""
+    parsed = parse("-f: --file: --makefile: -C: -I: -j? -l? -o: -W: --eval: -* --*", call.arguments)
+    files = parsed.values("f", "file", "makefile")
+    for word in parsed.operands:
+        if (word.text or "").startswith(("SHELL=", ".SHELLFLAGS=", "MAKE=")):
+            yield from call.shell((word.text or "").partition("=")[2])
+    if parsed.has("eval") or any(file.text in {"-", "/dev/stdin", "/dev/fd/0"} for file in files):
+        yield Evaluate(language="make", origin=call.input - {"input"})
 
 
 def manager(call: Call) -> Iterator[AnyEffect]:
@@ -48,6 +68,11 @@ def manager(call: Call) -> Iterator[AnyEffect]:
         yield from _install(call, name, found)
     elif found.kind == "run":
         yield from _run(call, found)
+    elif found.kind == "settings":
+        if set(texts(found.words)) & {"-w", "-u"}:
+            yield System(kind="package", detail=f"{call.name} {found.verb}")
+    elif found.kind == "publish" and dry(found.words):
+        yield from project(call)
     elif found.verb in {"config/get", "get"} and _names_a_key(found.words):
         yield System(kind="credential", detail=f"{call.name} config")
     elif not found.kind and name in {"yarn", "pnpm", "bun", "poetry", "rake", "gradle"}:
@@ -103,14 +128,20 @@ def _run(call: Call, found: Found) -> Iterator[AnyEffect]:
         yield Execute(program=literal(call.name), argv=call.arguments)
         return
     program = (words[0].text or "").rpartition("@")[0] or words[0].text or ""
+    if empties(program, texts(words[1:])):
+        yield System(kind="database", detail=program, destroys=True)
     if program in PROJECT_TOOLS:
         yield Execute(program=words[0], argv=tuple(words), kind="project")
-    elif call.name in {"npx", "uvx", "pipx", "bunx", "pnpx"} or found.verb in {
-        "exec",
-        "dlx",
-        "x",
-        "tool/run",
-    }:
+    elif call.name in {"npx", "uvx", "pipx", "bunx", "pnpx"} or (
+        call.name[:6] != "bundle"
+        and found.verb
+        in {
+            "exec",
+            "dlx",
+            "x",
+            "tool/run",
+        }
+    ):
         yield Execute(program=words[0], argv=tuple(words))
     else:
         yield from call.again(tuple(words))
@@ -138,7 +169,11 @@ def system(call: Call) -> Iterator[AnyEffect]:
     if first in queries or any(flag[:2] in queries or flag in queries for flag in flags) or simulated:
         return
     if words and (first or call.name in {"dpkg", "rpm", "pacman"}):
-        yield System(kind="package", detail=f"{call.name} {first}".strip())
+        lost = first in REMOVING or bool(flags & {"-R", "-Rns", "-r", "-P", "-e", "--purge", "--erase"})
+        yield System(kind="package", detail=f"{call.name} {first}".strip(), destroys=lost)
+
+
+REMOVING = names("remove purge autoremove uninstall erase rm del zap unmerge autopurge")
 
 
 def ldconfig(call: Call) -> Iterator[AnyEffect]:

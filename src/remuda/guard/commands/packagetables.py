@@ -53,7 +53,7 @@ VERBS = {
     "npm": """\
 read ls list ll la root bin prefix config/{get,list,ls} get help help-search explain why query fund pkg/get
     completion doctor
-get view info show v search outdated audit ping whoami repo docs bugs home stars
+get view info show v search outdated audit ping whoami stars
 project run run-script test t tst start stop restart rum urn it install-test cit
 install install i in ins add ci clean-install uninstall un remove rm r unlink update up upgrade dedupe ddp
     prune rebuild rb audit/fix install-clean link ln
@@ -116,7 +116,8 @@ system tool/{install,upgrade,uninstall,update-shell} python/{install,uninstall,p
 """,
     "poetry": """\
 read show check version env/{info,list,activate} about list help search licenses
-project run build test lint
+run run
+project build test lint
 install install add remove update lock sync export
 here init new shell
 publish publish
@@ -146,24 +147,26 @@ secret login logout
 system install uninstall binstall
 """,
     "go": """\
-read version env list doc help mod/{graph,why,verify} bug
+read version list doc help mod/{graph,why,verify} bug
 project build test run vet generate tool fix clean
+settings env
 here fmt work/{init,use,edit,sync} mod/{init,edit}
 install get mod/{tidy,download,vendor}
 system install telemetry
 """,
     "gem": """\
 read list query specification contents dependency environment help which info lock
-get search outdated fetch
+get search outdated
 install update pristine
-here build
+here build fetch
 publish push yank owner
 secret signin signout
 system install uninstall cleanup sources cert
 """,
     "bundle": """\
 read list show info outdated check config/{get,list} platform env version licenses
-project exec console
+run exec
+project console
 install install update add remove lock package cache pristine clean
 here init gem binstubs
 system config plugin

@@ -192,6 +192,7 @@ LUA = Language(
 )
 
 _TEXT = r"\s*\(?\s*(?:[\w.:]{1,60}\s*\(\s*)?(?P<quote>['\"`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"
+_MORE = r"\s*,\s*(?P<quote>['\"])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"
 _STRING = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`"
 _DECLARED = (
     r"\b(?:const|let|var|local|function|def|my)\s+[$@%]?(\w+)",
@@ -273,7 +274,7 @@ def _functions(language: Language, source: str, call: Call) -> Iterator[AnyEffec
         text = argument["text"] if argument else None
         path = UNKNOWN if text is None else Word((text,), pattern=bool(set(text) & set("*?[")))
         if name in language.runs:
-            yield from call.shell(text) if text is not None else (Evaluate(language="sh"),)
+            yield from _run(language, source, argument, call)
         elif name in language.writes:
             how = language.writes[name]
             yield from written(path, how, follows=not how.startswith("delete"), forced=True)
@@ -283,6 +284,20 @@ def _functions(language: Language, source: str, call: Call) -> Iterator[AnyEffec
             yield from _library(text)
         elif name in {"spawn", "spawnSync", "execFile", "execFileSync", "fork"}:
             yield Evaluate(language="sh")
+
+
+def _run(language: Language, source: str, argument: re.Match[str] | None, call: Call) -> Iterator[AnyEffect]:
+    """A text that is run; outside JavaScript more texts behind it are the arguments of a program."""
+    if argument is None:
+        yield Evaluate(language="sh")
+        return
+    words, rest = [argument["text"]], source[argument.end() :]
+    while language is not JAVASCRIPT and (more := re.match(_MORE, rest, flags=re.DOTALL)):
+        words.append(more["text"])
+        rest = rest[more.end() :]
+    if language is not JAVASCRIPT and re.match(r"\s*(,|=>|\.|\+)", rest):
+        yield Evaluate(language="sh")
+    yield from call.shell(words[0]) if len(words) == 1 else call.again(tuple(map(literal, words)))
 
 
 def _masked(match: re.Match[str]) -> str:

@@ -17,19 +17,19 @@ ALWAYS = """\
 power shutdown reboot halt poweroff init telinit pm-suspend pm-hibernate
 user useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd chsh
     chfn visudo gpasswd vipw vigr newusers dscl sysadminctl
-mount umount fusermount fusermount3 mount.cifs mount.nfs pivot_root swapoff mkswap cryptsetup zpool zfs lvm
-    lvcreate lvremove vgcreate vgremove pvcreate pvremove
+mount umount fusermount fusermount3 mount.cifs mount.nfs pivot_root swapoff mkswap cryptsetup lvm
+    lvcreate lvremove vgcreate vgremove pvcreate pvremove nbd-client
 device mkfs mke2fs mkfs.ext4 mkfs.ext3 mkfs.xfs mkfs.btrfs mkfs.vfat mkfs.fat mkdosfs wipefs blkdiscard hdparm
     sgdisk gdisk cfdisk sfdisk badblocks e2fsck fsck tune2fs resize2fs xfs_repair debugfs nvme efibootmgr
     grub-install update-grub flashrom insmod rmmod modprobe depmod kexec nvram csrutil ddrescue wodim cdrecord
 process pkill killall killall5 skill snice renice reptyr xkill
 schedule at batch atrm anacron run-parts systemd-run
-service invoke-rc.d update-rc.d chkconfig rc-update sv s6-svc supervisorctl pm2 apachectl nginx httpd a2enmod
+service invoke-rc.d update-rc.d chkconfig rc-update sv s6-svc supervisorctl pm2 apachectl httpd a2enmod
     a2ensite sshd dockerd containerd logger wall write mesg setenforce aa-enforce aa-disable auditctl
     apparmor_parser spctl tccutil pmset tmutil softwareupdate systemsetup kextload kextunload
 network tc brctl ovs-vsctl wg wg-quick openvpn tcpdump tshark dhclient dhcpcd iwconfig wpa_supplicant
     rfkill ethtool networksetup arp-scan nmap masscan ngrok cloudflared localtunnel lt tailscale zerotier-cli
-    dnsmasq hping3 arpspoof ettercap socks5 sslh stunnel chisel frpc frps gost
+    nsupdate dnsmasq hping3 arpspoof ettercap socks5 sslh stunnel chisel frpc frps gost
 publish twine vsce ovsx goreleaser semantic-release np release-it flit
 privilege setcap pkexec polkit newgrp sg chpst
 credential pass op lpass bw keyring secret-tool security gopass gnome-keyring-daemon kwallet-query age sops
@@ -59,6 +59,13 @@ nmcli network status show list monitor
 iw network list info scan-dump
 fdisk device -l --list
 parted device -l --list print
+nginx service -t -T -v -V -h
+haproxy service -c -v -vv -h
+zfs mount list get diff version
+zpool mount list status get iostat history version
+mdadm mount --detail -D --examine -E --query -Q --detail-platform
+btrfs mount list show df usage version
+dmsetup mount ls info status table deps version
 losetup mount -l -a --list --all
 diskutil device list info activity
 defaults user read read-type domains find help
@@ -71,6 +78,7 @@ multipass container list info version find
 """
 """Programs with what they change, and the first words or options by which they only show something."""
 
+BY_ANY_WORD = names("btrfs")
 BY_LAST_WORD = names("service rc-service parted nmcli")
 """Those of them whose last word tells."""
 
@@ -100,7 +108,8 @@ def queries(call: Call) -> Iterator[AnyEffect]:
     words = [text for text in texts(call.arguments) if text]
     first = next((word for word in words if word[:1] != "-"), "")
     last = words[-1] if words and call.name in BY_LAST_WORD else ""
-    pure = first in shown or last in shown or any(word in shown for word in words if word[:1] == "-")
+    pure = first in shown or last in shown or (call.name in BY_ANY_WORD and not shown.isdisjoint(words[:2]))
+    pure = pure or any(word in shown for word in words if word[:1] == "-")
     if (words and not pure and words not in (["--help"], ["--version"])) or not (
         words or call.name != "crontab"
     ):
@@ -272,7 +281,18 @@ def terminals(call: Call) -> Iterator[AnyEffect]:
     }:
         yield System(kind="process", detail=f"{call.name} {verb}")
         return
+    inner = parse(
+        "+ -s: -n: -t: -c: -x: -y: -F: -e: -S: -* --*", parsed.operands[1:] if verb in OPENING else []
+    )
+    if inner.operands or call.name == "screen":
+        given = inner.operands or parsed.operands
+        yield from call.shell(" ".join(texts(given))) if all(word.text for word in given) else ()
     yield Unknown(why=f"{call.name} runs commands in a terminal of its own")
+
+
+OPENING = names(
+    "new new-session neww new-window split-window splitw respawn-pane respawn-window run run-shell"
+)
 
 
 def clipboard(call: Call) -> Iterator[AnyEffect]:

@@ -12,21 +12,69 @@ from remuda.guard.commands.rows import operands, options, role, table
 from remuda.guard.model import AnyEffect, Environment, Unknown
 
 ROWS = """\
-: true false acpi sensors lshw dmidecode hwinfo inxi cpuid slabtop tload pinky finger infocmp toe lpstat ts
-dust duf procs btm gping glances choose lsipc zoxide errno echo printf yes seq factor expr bc dc numfmt sleep
+: true false acpi inxi cpuid slabtop tload pinky finger infocmp toe lpstat ts dust duf procs btm gping choose
+lsipc errno echo printf yes seq factor expr numfmt sleep
 usleep basename dirname cal ncal uptime who w id whoami groups logname users uname arch nproc free vmstat
 iostat mpstat pidstat lscpu lsblk lsusb lspci lsmem lsns lsmod lsipc pstree top htop pgrep pidof pmap pwdx tty
-tput clear getconf locale man info apropos whatis whereis which type help pwd dirs jobs wait times ulimit
+tput clear getconf locale apropos whatis whereis which type help pwd dirs jobs wait times ulimit
 umask exit return break continue shift getopts let caller compgen compopt complete logout disown fg bg unset
-set shopt test [ [[ cloc tokei scc neofetch fastfetch sw_vers uuidgen netstat arp vm_stat system_profiler
-mdfind jot tldr cheat say espeak notify-send getent ipcs findmnt nvidia-smi last lastb lastlog sar banner
-figlet cowsay fortune lolcat units => -*
+set shopt test [ [[ tokei neofetch fastfetch sw_vers uuidgen netstat arp vm_stat system_profiler
+mdfind jot tldr cheat espeak getent ipcs findmnt last lastb lastlog banner figlet fortune lolcat units => -*
     -* --*
-diffstat difft xsv mlr datamash in2csv gron fx htmlq pup xq tomlq dasel yj jc rga pv cat tac wc rev expand
+man => -*
+    -P:x --pager:x -H?x --html?x --browser:x -C:! --config-file:! -M:n --manpath:n -X? -T? -t -S: -s: -e:
+    -L: -m: -r:
+    -R: -E: -p: --prompt: --sections: --extension: --locale: -* --*
+info => -*
+    -o|--output:w --dribble:w --restore:! --init-file:! -f: -n: -d: -k: --file: --node: --directory: -* --*
+bc => r*
+    -* --*
+sensors => -*
+    -s! --set! --bus-list -c:! --config-file:! -* --*
+lshw => -*
+    ~ --dump:w -* --*
+dmidecode => -*
+    --dump-bin:w -* --*
+hwinfo => -*
+    --log:w --save-config:! --save-config! -* --*
+glances => -*
+    -w! --webserver! --export:! --export-csv-file:w --export-json-file:w -* --*
+nvidia-smi => -*
+    -r! --gpu-reset! -pm:! -pl:! -c:! -f:w --filename:w -l: -i: -q --query-gpu: -* --*
+sar => -*
+    -o:w -f:r -* --*
+zoxide => -*
+    -* --*
+say => -*
+    -o:w -f:r -v: -r: --output-file:w -* --*
+notify-send => -*
+    -A:! --action:! -u: -t: -a: -i: -c: -h: -* --*
+cowsay cowthink => -*
+    -f:! -e: -T: -W: -* --*
+cloc => r*
+    --out:w --report-file:w --sql:w --diff-list-file:r --list-file:r --exclude-dir: --include-lang:
+    --exclude-lang:
+    --exclude-ext: --include-ext: --extract-with:! --ignored:w --counted:w --found:w --categorized:w
+    --unicode? --read-lang-def:r --write-lang-def:w --sql-append --config:! --force-lang: -* --*
+scc => r*
+    -o|--output:w --format-multi:! -f: -i: -x: --sort: -s: --exclude-dir: --include-ext: -* --*
+diffstat => r*
+    -o:w -e:w -* --*
+xsv => -*
+    -o:w --output:w -* --*
+xq tomlq => - r*
+    -i! --in-place! --xml-output --arg:: -* --*
+identify => r*
+    ~ --write:w --format: -* --*
+ffprobe => r*
+    ~ --o:w --show_entries: --print_format: --of: --i:r -* --*
+actionlint => r*
+    ~ --shellcheck:! --pyflakes:! --config-file:r --format: --ignore: -* --*
+difft datamash in2csv gron htmlq pup yj jc rga pv cat tac wc rev expand
 unexpand comm diff3 colordiff wdiff icdiff delta cksum sum md5sum sha1sum sha224sum sha256sum sha384sum
 sha512sum b2sum b3sum shasum md5 crc32 nm readelf size objdump otool zcat bzcat xzcat lzcat gzcat bzless
-xzless zmore tsort col colrm identify mediainfo ffprobe pdfinfo pdffonts dwarfdump c++filt addr2line ldd mdcat
-glow csvlook csvstat csvcut csvgrep csvsort csvjson hexyl jless actionlint => r*
+xzless zmore tsort col colrm mediainfo pdfinfo pdffonts dwarfdump c++filt addr2line ldd mdcat
+glow csvlook csvstat csvcut csvgrep csvsort csvjson hexyl jless => r*
     -* --*
 dir vdir df readlink realpath namei getfacl getfattr lsattr exa eza lsd pathchk mountpoint lsof => n*
     -* --*

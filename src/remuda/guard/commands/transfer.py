@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from remuda.guard.commands.contract import Call, Table
@@ -9,8 +10,20 @@ from remuda.guard.commands.operands import HERE, base, join, names, taints, writ
 from remuda.guard.commands.options import Parsed, parse
 from remuda.guard.commands.rows import options
 from remuda.guard.commands.urls import host
-from remuda.guard.model import NOTHING, UNKNOWN, AnyEffect, Network, Read, Taint, Unknown, Word, literal
+from remuda.guard.model import (
+    NOTHING,
+    UNKNOWN,
+    AnyEffect,
+    Network,
+    Read,
+    System,
+    Taint,
+    Unknown,
+    Word,
+    literal,
+)
 
+_DELETES = r"[/_]do_?(delete|wipe)\b|_delete_by_query|delete_series|/(delete|purge|destroy|drop|flush)(/|$)"
 FILE: frozenset[Taint] = frozenset({"file"})
 SECRET: frozenset[Taint] = frozenset({"secret"})
 
@@ -60,8 +73,16 @@ def curl(call: Call) -> Iterator[AnyEffect]:
         yield Network(
             direction="send" if sends else "get", host=host(address), carries=carried | address.taint
         )
+        yield from deleting((parsed.value("request") or literal("")).text or "", address, sends)
         if parsed.has("remote-name", "remote-name-all", "remote-header-name"):
             yield from written(join(parsed.value("output-dir"), base(address)), "truncate")
+
+
+def deleting(method: str, address: Word, sends: bool) -> Iterator[AnyEffect]:
+    """A request that says itself that something will be gone: by its method, or by its path."""
+    path = (address.text or "").lower().partition("?")[0]
+    if method.upper() in {"DELETE", "PURGE"} or (sends and re.search(_DELETES, path)):
+        yield System(kind="cloud", detail="a request that deletes", destroys=True)
 
 
 def _payload(parsed: Parsed, call: Call) -> tuple[frozenset[Taint], bool]:
@@ -117,6 +138,7 @@ def wget(call: Call) -> Iterator[AnyEffect]:
         yield Network(
             direction="send" if sends else "get", host=host(address), carries=carried | address.taint
         )
+        yield from deleting((parsed.value("method") or literal("")).text or "", address, sends)
     if not parsed.has("output-document", "spider") and (parsed.operands or parsed.has("input-file")):
         yield from written(parsed.value("directory-prefix") or HERE, "create")
 
@@ -140,6 +162,7 @@ def httpie(call: Call) -> Iterator[AnyEffect]:
             host=host(words[0]),
             carries=taints(words) | piped | files,
         )
+        yield from deleting(method, words[0], sends)
 
 
 def fetcher(call: Call) -> Iterator[AnyEffect]:

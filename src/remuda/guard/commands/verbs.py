@@ -12,9 +12,21 @@ from functools import cache
 import msgspec
 
 from remuda.guard.commands.contract import Call, Handler
-from remuda.guard.commands.operands import written
+from remuda.guard.commands.destroying import VERBS, empties, says
+from remuda.guard.commands.operands import taints, texts, written
 from remuda.guard.commands.options import Parsed, parse
-from remuda.guard.model import AnyEffect, Execute, Network, System, SystemKind, Unknown, Word, literal
+from remuda.guard.model import (
+    AnyEffect,
+    Execute,
+    Network,
+    Read,
+    System,
+    SystemKind,
+    Unknown,
+    Word,
+    Write,
+    literal,
+)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -31,7 +43,8 @@ Special = Callable[[Call, Found], Iterator[AnyEffect]]
 
 class Tool(msgspec.Struct, frozen=True):
     """A program with verbs. ``before`` are the options that may stand before a verb, ``host`` is whom it
-    talks to, ``changes`` what a verb of the kinds ``change`` and ``destroy`` changes; ``outputs`` are options
+    talks to, ``changes`` what a verb of the kinds ``add``, ``change`` and ``destroy`` changes; ``outputs``
+    are options
     of any verb whose value is a file that is written, ``bare`` is the kind of a call without a verb."""
 
     verbs: str
@@ -43,6 +56,8 @@ class Tool(msgspec.Struct, frozen=True):
     special: Mapping[str, Special] = {}
 
 
+CHANGING = frozenset(("add", "change", "destroy"))
+_DRY = frozenset(("--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--dryrun"))
 _HELP = tuple((literal(text),) for text in ("--help", "--version", "-h", "-v", "-V"))
 
 
@@ -124,22 +139,59 @@ def of_options(outputs: str, words: list[Word]) -> Iterator[AnyEffect]:
                 yield from written(value, "truncate")
 
 
+def dry(words: list[Word]) -> bool:
+    """Whether a call only says what it would do."""
+    return any((word.text or "") in _DRY for word in words)
+
+
+def query(call: Call, host: str) -> Network:
+    """A question to a service; what the words carry goes out with it."""
+    return Network(direction="query", host=literal(host), carries=taints(call.arguments))
+
+
+def remotely(call: Call, words: list[Word], kind: SystemKind, detail: str) -> System:
+    """A command that runs where nobody can look. What it would do here tells whether it only looks around."""
+    if any(word.text is None for word in words):
+        return System(kind=kind, detail=detail)
+    found = list(call.shell(" ".join(word.text or "" for word in words)))
+    lost = any(isinstance(effect, Write) and effect.how.startswith("delete") for effect in found)
+    lost = lost or any(isinstance(effect, System) and effect.destroys for effect in found)
+    return System(
+        kind=kind, detail=detail, destroys=lost, adds=all(isinstance(effect, Read) for effect in found)
+    )
+
+
 def of_kind(call: Call, tool: Tool, found: Found) -> Iterator[AnyEffect]:
     """What a verb does by its kind."""
     detail = f"{call.name} {found.verb.replace('/', ' ')}"
-    if found.kind == "get":
+    if found.kind in {"get", "read"} and (texts(found.words[:1]) or [""])[0] in VERBS:
+        yield System(kind=tool.changes, detail=detail, destroys=True)
+    elif found.kind == "get" or (found.kind in CHANGING and dry(found.words)):
+        yield query(call, tool.host or call.name)
+    elif found.kind in CHANGING:
+        yield System(
+            kind=tool.changes, detail=detail, destroys=found.kind == "destroy", adds=found.kind == "add"
+        )
+    elif found.kind in SYSTEMS:
+        yield System(kind=SYSTEMS[found.kind], detail=detail)
+    elif found.kind == "look":
         yield Network(direction="get", host=literal(tool.host or call.name))
-    elif found.kind in {"change", "destroy"}:
-        yield System(kind=tool.changes, detail=detail, destroys=found.kind == "destroy")
-    elif found.kind == "secret":
-        yield System(kind="credential", detail=detail)
-    elif found.kind == "publish":
-        yield System(kind="publish", detail=detail)
-    elif found.kind == "system":
-        yield System(kind="package", detail=detail)
-    elif found.kind == "project":
-        yield Execute(program=literal(call.name), argv=(literal(call.name), *call.arguments), kind="project")
     elif found.kind == "here":
         yield from written(literal("."), "edit")
     elif found.kind != "read":
-        yield Unknown(why=f"{detail} is not known")
+        yield from _otherwise(call, tool, found, detail)
+
+
+SYSTEMS: dict[str, SystemKind] = {"secret": "credential", "publish": "publish", "system": "package"}
+
+
+def _otherwise(call: Call, tool: Tool, found: Found, detail: str) -> Iterator[AnyEffect]:
+    """A verb that runs the project's code, or that the table does not know."""
+    if found.kind == "project":
+        if found.words and empties(found.words[0].text or "", texts(found.words[1:])):
+            yield System(kind="database", detail=detail, destroys=True)
+        yield Execute(program=literal(call.name), argv=(literal(call.name), *call.arguments), kind="project")
+        return
+    if says(call.name, [found.verb.rpartition("/")[2], *texts(found.words)]):
+        yield System(kind=tool.changes, detail=detail, destroys=True)
+    yield Unknown(why=f"{detail} is not known")

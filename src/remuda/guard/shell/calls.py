@@ -13,14 +13,20 @@ from msgspec.structs import replace
 
 from remuda.guard.commands import lookup
 from remuda.guard.commands.contract import Call
+from remuda.guard.commands.destroying import says
+from remuda.guard.commands.operands import texts
+from remuda.guard.commands.urls import doubts
 from remuda.guard.model import (
     UNKNOWN,
     AnyEffect,
+    Command,
     Environment,
     Evaluate,
     Execute,
     Git,
+    Network,
     Read,
+    System,
     Unknown,
     Word,
     Write,
@@ -35,16 +41,8 @@ STEPS, NESTING = 3_000, 16
 SYSTEM_FOLDERS = names(
     "/bin /usr/bin /usr/local/bin /sbin /usr/sbin /usr/local/sbin /opt/homebrew/bin /opt/local/bin"
 )
-NOWHERE = (
-    "/dev/null",
-    "/dev/stdout",
-    "/dev/stderr",
-    "/dev/stdin",
-    "/dev/tty",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/urandom",
-    "/dev/random",
+NOWHERE = names(
+    "/dev/null /dev/stdout /dev/stderr /dev/stdin /dev/tty /dev/zero /dev/full /dev/urandom /dev/random"
 )
 SILENCE = known("")
 
@@ -58,6 +56,7 @@ class Caller(ABC):
 
     def __init__(self) -> None:
         self.effects: dict[AnyEffect, None] = {}
+        self.commands: list[Command] = []
         self.via: tuple[str, ...] = ()
         self.piece = ""
         self.steps = STEPS
@@ -191,6 +190,7 @@ class Caller(ABC):
 
     def unnamed(self, name: Word, arguments: tuple[Word, ...], state: State) -> Data:
         """A command whose name is not known."""
+        self.commands.append(Command((name, *arguments), state.cwd, self.via, self.piece))
         folder, _, last = name.prefix.rpartition("/")
         if folder and last == "" and not name.taint & {"network", "decoder"}:
             self.note(Execute(program=name, argv=arguments), state)
@@ -247,6 +247,7 @@ class Caller(ABC):
 
     def program(self, name: str, arguments: tuple[Word, ...], state: State) -> Data:
         """A builtin, a wrapper or a program."""
+        self.commands.append(Command((literal(name), *arguments), state.cwd, self.via, self.piece))
         from remuda.guard.shell.builtins import BUILTINS
 
         if name in BUILTINS:
@@ -276,12 +277,23 @@ class Caller(ABC):
             self.suspect("sh", (program,), state, script=True)
         return basename(path)
 
+    def perhaps_wrapped(self, name: str, arguments: tuple[Word, ...], state: State) -> None:
+        """A program that nobody knows may run the command that it is given: that counts, too."""
+        from remuda.guard.shell.strangers import commands
+
+        for place in commands(arguments):
+            with self.deeper(name):
+                self.invoke(arguments[place:], state.fork(), functions=False)
+
     def listed(self, name: str, arguments: tuple[Word, ...], state: State, strange: bool = True) -> Data:
         """A program of the table; ``strange``: one that is not in it has effects that nobody knows."""
         handler = lookup(name)
         if handler is None:
             if strange:
                 self.note(Execute(program=literal(name), argv=arguments), state)
+            if says(name, texts(arguments)):
+                self.note(System(kind="cloud", detail=name, destroys=True), state)
+            self.perhaps_wrapped(name, arguments, state)
             return opaque(state.input.taint - {"input"} | {"unknown"})
 
         def again(argv: tuple[Word, ...]) -> tuple[AnyEffect, ...]:
@@ -305,8 +317,15 @@ class Caller(ABC):
             self.note(effect, state)
             if isinstance(effect, Execute):
                 self.suspect(name, (effect.program, *effect.argv), state)
+        if any(map(_far, found)) and (why := doubts(name, texts(arguments))):
+            self.note(Unknown(why=why), state)
         flows.remember(name, arguments, found, state)
         return flows.output(name, arguments, found, state)
+
+
+def _far(effect: AnyEffect) -> bool:
+    """Whether an effect has to do with an address that a command names."""
+    return isinstance(effect, Network) or (isinstance(effect, Git) and effect.operation in {"clone", "fetch"})
 
 
 def _foreign(data: Data) -> bool:

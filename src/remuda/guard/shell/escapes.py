@@ -33,7 +33,10 @@ def _decode(text: str, octal: bool) -> str:
     joined = "".join(pieces)
     if joined.isascii():
         return joined
-    return joined.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    try:
+        return joined.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # half a character, which no shell would be given
+        return joined
 
 
 def _one(text: str, at: int, octal: bool) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from posixpath import basename, dirname, normpath
 
+from remuda.guard.globs import LONGEST
 from remuda.guard.model import (
     NOTHING,
     AnyEffect,
@@ -101,6 +102,8 @@ def remember(name: str, arguments: tuple[Word, ...], effects: tuple[AnyEffect, .
 def untrusted(path: str, state: State, script: bool = False) -> frozenset[Taint]:
     """Where a file comes from that was written just before, on its own or with the folder that it is in. Only
     for a ``script`` this may be the current folder, in which too much is of another origin."""
+    if not state.files or len(path) > LONGEST:
+        return NOTHING
     while path not in state.files and path.count("/") > 1:
         path = path.rpartition("/")[0]
         if path in state.cwd.values and not script:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from remuda.guard.model import AnyEffect, Environment, Unknown, Word, literal
+import msgspec
+
+from remuda.guard.model import AnyEffect, Command, Environment, Unknown, Word, literal
 from remuda.guard.shell import redirections, words
 from remuda.guard.shell.arithmetic import calculate
 from remuda.guard.shell.calls import Caller, ExhaustedError
@@ -52,8 +54,20 @@ ROUNDS = 4
 SILENCE = known("")
 
 
+class Followed(msgspec.Struct, frozen=True):
+    """What a text may do, and the commands that it may call for that."""
+
+    effects: tuple[AnyEffect, ...]
+    commands: tuple[Command, ...]
+
+
 def effects(source: str, context: Surroundings) -> tuple[AnyEffect, ...]:
-    """Everything that a text may do when a shell runs it there. Never raises on account of the text."""
+    """Everything that a text may do when a shell runs it there."""
+    return follow(source, context).effects
+
+
+def follow(source: str, context: Surroundings) -> Followed:
+    """Follow a text as a shell would run it there. Never raises on account of the text."""
     interpreter = Interpreter()
     state = State(
         cwd=literal(context.cwd),
@@ -68,7 +82,7 @@ def effects(source: str, context: Surroundings) -> tuple[AnyEffect, ...]:
         interpreter.finish(state)
     except (ExhaustedError, RecursionError):
         interpreter.note(Unknown(why="it is too complicated to follow"), state)
-    return tuple(interpreter.effects)
+    return Followed(tuple(interpreter.effects), tuple(interpreter.commands))
 
 
 class Interpreter(Caller):

@@ -69,6 +69,8 @@ def _env(caller: Caller, name: str, arguments: Arguments, state: State) -> Data:
     for option in parsed.strange:
         caller.note(Unknown(why=f"env has an option {option} that is not known"), state)
     way = state.fork()
+    for gone in parsed.values("unset"):
+        caller.note(Environment(action="set", name=gone.text or "*", value=literal("")), state)
     for goal in parsed.values("chdir"):
         way.cwd = folder(goal, way)
     operands = list(parsed.operands)

@@ -6,7 +6,6 @@ Everything may have several values at once: after a branch, those of both ways.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from typing import TypeVar
 
 import msgspec
@@ -175,7 +174,7 @@ class State(msgspec.Struct, kw_only=True):
 
     def fork(self) -> State:
         """A shell that begins where this one is and changes on its own."""
-        other = copy(self)
+        other = msgspec.structs.replace(self)
         for name in TABLES:
             setattr(other, name, dict(getattr(self, name)))
         return other

@@ -99,6 +99,35 @@ WRAPPERS: dict[str, Wrapper] = {
         opens=True,
     ),
     "eatmydata": Wrapper(),
+    "proxychains4": Wrapper("-q -f:"),
+    "torify": Wrapper("-*"),
+    "tsocks": Wrapper(),
+    "faketime": Wrapper("-m -p: -f --exclude-monotonic --date-prog:", skip=1),
+    "cpulimit": Wrapper("-bfiklmqrvz -l|--limit: -p|--pid: -e|--exe: -P|--path: -c|--cpu: -s: --*"),
+    "daemonize": Wrapper("-av -c: -e: -o: -p: -l: -u: -E:"),
+    "firejail": Wrapper("-c --*"),
+    "proot": Wrapper("-0 -r|--rootfs: -b|--bind: -q: -w: -v: -i: -k: -R: -S: --*"),
+    "envdir": Wrapper(skip=1),
+    "setuidgid": Wrapper(skip=1, kind="privilege"),
+    "envuidgid": Wrapper(skip=1, kind="privilege"),
+    "softlimit": Wrapper("-a: -c: -d: -f: -l: -m: -o: -p: -r: -s: -t:"),
+    "runcon": Wrapper("-c -t|--type: -u|--user: -r|--role: -l|--range: --compute", kind="privilege"),
+    "systemd-inhibit": Wrapper("--what: --who: --why: --mode: --list --no-pager --no-legend"),
+    "systemd-cat": Wrapper("-t|--identifier: -p|--priority: --*"),
+    "dbus-launch": Wrapper("--*"),
+    "hyperfine": Wrapper(
+        "-w|--warmup: -m|--min-runs: -M|--max-runs: -r|--runs: -s: -p|--prepare: -c|--cleanup: -S|--shell:"
+        " -n: --export-json: --export-markdown: --export-csv: -N -i --style: --*",
+        joins=True,
+        writes="export-json",
+    ),
+    "watchexec": Wrapper("-e: -w: -i: -f: -d: -s: -c -r -p -n --exts: --watch: --ignore: --*", joins=True),
+    "valgrind": Wrapper("-q -v -d --*", writes="log-file"),
+    "heaptrack": Wrapper("-o: -r --*"),
+    "xterm": Wrapper("-e -hold -T: -title: -geometry:", kind="process", opens=True),
+    "setlock": Wrapper("-nNxX", skip=1, writes="0"),
+    "arch": Wrapper("-* --*"),
+    **dict.fromkeys(("i386", "x86_64", "uname26", "linux", "i686"), Wrapper("-* --*")),
     "proxychains": Wrapper("-q -f:"),
     "torsocks": Wrapper("-iq"),
     "winpty": Wrapper("-X:"),
@@ -106,6 +135,10 @@ WRAPPERS: dict[str, Wrapper] = {
     "toybox": Wrapper(),
     "busybox": Wrapper("--list --help --install"),
 }
+
+
+_MACHINES = frozenset(("x86_64", "i386", "i686", "aarch64", "arm64", "linux32", "linux64", "uname26"))
+"""What ``setarch`` may be given before the command, and what may be a command by itself."""
 
 
 class Inner(msgspec.Struct, frozen=True):
@@ -124,6 +157,8 @@ def unwrap(wrapper: Wrapper, arguments: tuple[Word, ...]) -> Inner:
     operands = tuple(parsed.operands)
     texts = tuple(parsed.values(wrapper.text)) if wrapper.text else ()
     rest = operands[wrapper.skip :]
+    if rest and rest[0].text in _MACHINES:
+        rest = rest[1:]
     if wrapper.text == "command" and wrapper.skip and len(rest) > 1 and rest[0].text in {"-c", "--command"}:
         texts, rest = (*texts, rest[1]), ()
     assigned: list[Word] = []
