@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from remuda.guard.model import Decision, Verdict
 from remuda.hooks.aggregation import Precedence, aggregate
-from remuda.hooks.answer import DIALECTS, Dialect, answer
+from remuda.hooks.answer import DIALECTS, Dialect, answer, openings
 
 DENY = Verdict(decision="deny", rule="git.force", reason="it pushes over others", hint="Push without force.")
 TOLD = "it pushes over others (git.force). Push without force."
@@ -34,6 +34,17 @@ def test_a_deny_for_claude_and_codex() -> None:
     assert (given.stderr, given.code) == (f"remuda: denied: {TOLD}\n", 2)
 
 
+def test_codex_is_told_the_same_as_claude() -> None:
+    assert answer(DENY, "codex") == answer(DENY, "claude")
+
+
+@pytest.mark.parametrize(("dialect", "decision"), [("gemini", "deny"), ("hermes", "block")])
+def test_a_deny_for_gemini_and_hermes(dialect: Dialect, decision: str) -> None:
+    given = answer(DENY, dialect)
+    assert json.loads(given.stdout) == {"decision": decision, "reason": TOLD}
+    assert (given.stderr, given.code) == (f"remuda: denied: {TOLD}\n", 2)
+
+
 def test_a_deny_for_copilot() -> None:
     given = answer(DENY, "copilot")
     assert json.loads(given.stdout) == {
@@ -48,9 +59,30 @@ def test_a_deny_for_copilot() -> None:
 def test_an_ask_is_a_deny_for_nobody_is_there(dialect: Dialect) -> None:
     given = answer(Verdict(decision="ask", rule="r", reason="odd"), dialect)
     assert given.code == 2
-    assert b'"deny"' in given.stdout
+    assert (b'"block"' if dialect == "hermes" else b'"deny"') in given.stdout
     assert b'"ask"' not in given.stdout
     assert "a person would have to agree: odd (r)" in given.stderr
+
+
+def test_an_ask_is_put_to_a_person_by_those_that_refuse_without_one() -> None:
+    """Codex runs the tool when it is told to ask, Gemini and Hermes know no ask."""
+    verdict = Verdict(decision="ask", rule="r", reason="odd", hint="Think.")
+    for dialect in DIALECTS:
+        given = answer(verdict, dialect, attended=True)
+        if dialect in ("claude", "copilot"):
+            assert (given.stderr, given.code) == ("", 0)
+            assert b'"permissionDecision":"ask"' in given.stdout
+            assert b"odd (r). Think." in given.stdout
+        else:
+            assert given == answer(verdict, dialect)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("decision", ["ask", "deny"])
+def test_answers_begin_as_they_are_said_to(dialect: Dialect, decision: Decision) -> None:
+    given = answer(Verdict(decision=decision, rule="r", reason='"odd"'), dialect, attended=True)
+    openers = [text for code, text in openings(dialect) if code == given.code]
+    assert [text for text in openers if given.stdout.decode().startswith(text)] != []
 
 
 @hypothesis.given(

@@ -11,19 +11,27 @@ import pytest
 from hypothesis import strategies as st
 
 from remuda.guard.model import Context, Verdict
-from remuda.hooks import audit, program
+from remuda.hooks import audit, judging
 from remuda.hooks.answer import Answer
+from remuda.hooks.asking import parse
 from remuda.hooks.audit import Record
-from remuda.hooks.program import Request, context_of, request_of, respond
+from remuda.hooks.program import Request, context_of, respond
 
 Ask = Callable[..., Answer]
 
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Ask:
-    def asked(command: object, *, event: str = "pre-tool-use", dialect: str = "claude", **env: str) -> Answer:
+    def asked(
+        command: object,
+        *,
+        event: str = "pre-tool-use",
+        dialect: str = "claude",
+        runtime: str = "",
+        **env: str,
+    ) -> Answer:
         data = json.dumps({"tool_name": "Bash", "tool_input": {"command": command}}).encode()
-        return respond(Request(event, None, dialect), lambda: data, {"REMUDA_HOME": str(tmp_path), **env})
+        return respond(Request(event, dialect, runtime), lambda: data, {"REMUDA_HOME": str(tmp_path), **env})
 
     return asked
 
@@ -58,9 +66,12 @@ def test_a_context_that_makes_no_sense_denies(ask: Ask, environ: dict[str, str],
 
 
 def test_the_context_is_taken_from_the_environment() -> None:
-    assert context_of({}) == Context()
+    nowhere = {"REMUDA_HOME": "/r"}
+    own = tuple(f"/r/{name}" for name in ("config", "state", "data", "runtime"))
+    assert context_of(nowhere) == Context(protected=own)
     assert context_of(
         {
+            **nowhere,
             "REMUDA_CAPABILITY": "merger",
             "REMUDA_WORKTREE": "/w",
             "REMUDA_PROJECT_ROOT": "/p",
@@ -68,7 +79,12 @@ def test_the_context_is_taken_from_the_environment() -> None:
             "HOME": "/home/alice",
         }
     ) == Context(
-        capability="merger", worktree="/w", project_root="/p", branch_prefix="a/", home="/home/alice"
+        capability="merger",
+        worktree="/w",
+        project_root="/p",
+        branch_prefix="a/",
+        home="/home/alice",
+        protected=own,
     )
 
 
@@ -79,7 +95,7 @@ def test_an_error_inside_denies(
     def fail(*_: object) -> Verdict:
         raise error("secret")
 
-    monkeypatch.setattr(program, "judge", fail)
+    monkeypatch.setattr(judging, "judge", fail)
     given = ask("ls")
     assert (given.code, "guard.error" in given.stderr, "secret" in given.stderr) == (2, True, False)
     assert records(tmp_path)[0].rule == "guard.error"
@@ -124,20 +140,59 @@ def test_a_payload_may_say_that_a_tool_is_about_to_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "request_"),
+    ("arguments", "parsed"),
     [
-        (["stop"], Request("stop")),
-        (["stop", "{}"], Request("stop", "{}")),
-        (["--dialect", "copilot", "stop"], Request("stop", None, "copilot")),
-        (["stop", "--dialect=copilot", "{}"], Request("stop", "{}", "copilot")),
-        (["stop", "--dialect"], Request("stop", None, "")),
-        ([], Request()),
-        (["stop", "{}", "{}"], Request()),
-        (["stop", "--help"], Request()),
+        (["stop"], ("stop", None, "claude", "")),
+        (["stop", "{}"], ("stop", "{}", "claude", "")),
+        (["--dialect", "copilot", "stop"], ("stop", None, "copilot", "")),
+        (["stop", "--dialect=copilot", "{}"], ("stop", "{}", "copilot", "")),
+        (["stop", "--runtime", "codex"], ("stop", None, "claude", "codex")),
+        ([], ("", None, "claude", "")),
+        (["stop", "{}", "{}"], ("", None, "claude", "")),
+        (["stop", "--help"], ("", None, "claude", "")),
     ],
 )
-def test_the_command_line(arguments: list[str], request_: Request) -> None:
-    assert request_of(arguments) == request_
+def test_the_command_line(arguments: list[str], parsed: tuple[str, str | None, str, str]) -> None:
+    assert parse(arguments) == parsed
+
+
+@pytest.mark.parametrize("option", ["--dialect", "--runtime"])
+def test_an_option_without_a_value_denies(tmp_path: Path, option: str) -> None:
+    event, _, dialect, runtime = parse(["pre-tool-use", option])
+    given = respond(Request(event, dialect, runtime), lambda: b"{}", {"REMUDA_HOME": str(tmp_path)})
+    assert (given.code, f"hook.{option[2:]}" in given.stderr) == (2, True)
+
+
+def test_the_runtime_is_put_on_record(ask: Ask, tmp_path: Path) -> None:
+    assert ask("ls", runtime="codex").code == 0
+    given = ask("ls", runtime="../\x1b[31m")
+    assert (given.code, "hook.runtime" in given.stderr) == (2, True)
+    assert [each.runtime for each in records(tmp_path)] == ["codex", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "code"),
+    [
+        ({}, 0),
+        ({"REMUDA_HOOK_ENGINE": "Python"}, 0),
+        ({"AMPLIHACK_HOOK_ENGINE": "rust"}, 0),
+        ({"AMPLIHACK_HOOK_ENGINE": "go"}, 2),
+        ({"REMUDA_HOOK_ENGINE": "auto", "AMPLIHACK_HOOK_ENGINE": "go"}, 0),
+        ({"REMUDA_HOOK_ENGINE": "go", "AMPLIHACK_HOOK_ENGINE": "auto"}, 2),
+    ],
+)
+def test_an_engine_that_does_not_exist_denies(ask: Ask, environ: dict[str, str], code: int) -> None:
+    given = ask("ls", **environ)
+    assert (given.code, "hook.engine" in given.stderr) == (code, code == 2)
+
+
+def test_a_malformed_configuration_denies_and_says_where(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text("[hooks]\njudges = 1x\n")
+    given = ask("ls")
+    assert (given.code, "line 2" in given.stderr) == (2, True)
+    (tmp_path / "config" / "config.toml").write_text('[hooks]\njudges = ["not/absolute"]\n')
+    assert ask("ls").code == 2
 
 
 @hypothesis.given(st.binary(max_size=200), st.text(max_size=20))

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
 from remuda.core.errors import ConfigError
 from remuda.core.files import write_atomic
+from remuda.core.guardconfig import GuardConfig, ProjectGuardConfig
+from remuda.core.paths import PROJECT_FILE as PROJECT_FILE
 from remuda.core.paths import Folders
 
-PROJECT_FILE = ".remuda/config.toml"
+LARGEST = 256 * 1024
+"""The longest file, in bytes, that the guard takes rules from."""
 
-Shape = TypeVar("Shape", bound="ProjectConfig")
+Shape = TypeVar("Shape", bound="CommonConfig")
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Program = Annotated[str, msgspec.Meta(pattern="^/")]
 
 
 class EnvironmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,20 +44,42 @@ class RuntimeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str | None = None
 
 
-class ProjectConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a project may configure: nothing that names a program or lets a variable through, for it may be
-    somebody else's."""
+class HooksConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Other judges of a tool call, beside the guard, and how their answers become one."""
+
+    judges: tuple[Program, ...] = ()
+    precedence: Literal["documented", "strictest"] = "strictest"
+
+
+class ServeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The resident process: after how many seconds without a request it ends."""
+
+    idle: Seconds = 300.0
+
+
+class CommonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What users and projects alike may configure."""
 
     agent: str | None = None
     prompt_delivery: str | None = None
     run: RunConfig = RunConfig()
 
 
-class Config(ProjectConfig, frozen=True, forbid_unknown_fields=True):
+class ProjectConfig(CommonConfig, frozen=True, forbid_unknown_fields=True):
+    """What a project may configure: nothing that names a program, lets a variable through or loosens the
+    guard, for it may be somebody else's."""
+
+    guard: ProjectGuardConfig = ProjectGuardConfig()
+
+
+class Config(CommonConfig, frozen=True, forbid_unknown_fields=True):
     """What a user may configure; unknown keys are refused, so that a typing error is noticed."""
 
+    guard: GuardConfig = GuardConfig()
     environment: EnvironmentConfig = EnvironmentConfig()
     runtimes: dict[str, RuntimeConfig] = {}
+    hooks: HooksConfig = HooksConfig()
+    serve: ServeConfig = ServeConfig()
 
 
 def project_file(cwd: Path) -> Path | None:
@@ -64,6 +90,11 @@ def project_file(cwd: Path) -> Path | None:
     return None
 
 
+def load_user(path: Path) -> Config:
+    """What the user's own file says, whatever a project says."""
+    return _convert(_read(path, Config), str(path), Config)
+
+
 def load(folders: Folders, cwd: Path) -> Config:
     """Read and merge the configuration files; a malformed one is an error that names file and place."""
     merged = _read(folders.config_file, Config)
@@ -72,7 +103,7 @@ def load(folders: Folders, cwd: Path) -> Config:
     return _convert(merged, "configuration", Config)
 
 
-def _read(path: Path, shape: type[ProjectConfig]) -> dict[str, object]:
+def _read(path: Path, shape: type[CommonConfig]) -> dict[str, object]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -89,21 +120,64 @@ def _read(path: Path, shape: type[ProjectConfig]) -> dict[str, object]:
     return document
 
 
+class MisreadError(Exception):
+    """A configuration file that the guard cannot read, and the line that is to blame."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+def read_guard(path: str, *, own: bool) -> GuardConfig:
+    """The guard's part of a file that is there: one's ``own``, or a project's. The whole file has to be in
+    order, for a key that nobody knows may be a rule that was meant."""
+    from remuda.core.tomlplaces import line_of_error, line_of_syntax
+
+    try:
+        with Path(path).open("rb") as stream:
+            text = stream.read(LARGEST + 1).decode("utf-8-sig")
+    except OSError:
+        raise MisreadError(1) from None
+    except UnicodeDecodeError as error:
+        raise MisreadError(error.object.count(b"\n", 0, error.start) + 1) from None
+    if len(text.encode()) > LARGEST:
+        raise MisreadError(text.count("\n") + 1)
+    import tomllib
+
+    try:
+        shape: type[Config] | type[ProjectConfig] = Config if own else ProjectConfig
+        document = tomllib.loads(text)
+        msgspec.convert(document, shape)
+        return msgspec.convert(document.get("guard", {}), GuardConfig)
+    except tomllib.TOMLDecodeError as error:
+        raise MisreadError(line_of_syntax(str(error), text)) from None
+    except msgspec.ValidationError as error:
+        raise MisreadError(line_of_error(str(error), text)) from None
+    except RecursionError:
+        raise MisreadError(1) from None
+
+
 def _convert(document: dict[str, object], where: str, shape: type[Shape]) -> Shape:
     try:
         return msgspec.convert(document, shape)
     except msgspec.ValidationError as error:
         hint = "'remuda config list' shows every key."
         if shape is ProjectConfig:
-            hint += " A project may not set 'environment' or 'runtimes': set those in your own file."
+            hint += (
+                " A project may not set 'environment' or 'runtimes', nor loosen the guard: set that in your"
+                " own file."
+            )
         raise ConfigError(f"{where}: {error}", hint) from None
 
 
-def _overlay(base: dict[str, object], top: dict[str, object]) -> None:
+def _overlay(base: dict[str, object], top: dict[str, object], *, joins: bool = False) -> None:
+    """Put one document over another. Of the guard, lists are joined: nobody takes away what another says."""
     for key, value in top.items():
         below = base.get(key)
         if isinstance(below, dict) and isinstance(value, dict):
-            _overlay(below, value)
+            _overlay(below, value, joins=joins or key == "guard")
+        elif joins and isinstance(below, list) and isinstance(value, list):
+            base[key] = [*below, *value]
         else:
             base[key] = value
 

@@ -43,6 +43,11 @@ def warn(message: str, **fields: object) -> None:
     logging.getLogger("remuda").warning(message, extra={FIELDS: fields})
 
 
+def info(message: str, **fields: object) -> None:
+    """Log what is worth knowing and nothing to worry about."""
+    logging.getLogger("remuda").info(message, extra={FIELDS: fields})
+
+
 def configure(level: int = logging.WARNING) -> None:
     """Send Remuda's log to stderr as JSON lines. Called once by a surface, never by a library."""
     handler = logging.StreamHandler(sys.stderr)

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+PROJECT_FILE = ".remuda/config.toml"
+"""A project's configuration, in its folder."""
+
 
 class Folders(msgspec.Struct, frozen=True):
     """The five folders, resolved from an environment once and passed on."""
@@ -16,6 +19,11 @@ class Folders(msgspec.Struct, frozen=True):
     data: Path
     cache: Path
     runtime: Path
+
+    @property
+    def guarded(self) -> tuple[str, ...]:
+        """Those that no agent may change: all but the cache, which holds nothing that anybody relies on."""
+        return tuple(map(str, (self.config, self.state, self.data, self.runtime)))
 
     @property
     def config_file(self) -> Path:

@@ -1,4 +1,5 @@
-"""``python -I -m remuda.hooks EVENT [JSON] [--dialect NAME]``: ``remuda hook``, with less to load."""
+"""``python -I -m remuda.hooks EVENT [JSON] [--dialect NAME] [--runtime NAME]``: ``remuda hook``, with less to
+load."""
 
 import os
 import sys
@@ -12,9 +13,9 @@ def main(arguments: "Sequence[str]") -> None:
     """Answer and leave. An installation that cannot even be loaded denies."""
     code = 2
     try:
-        from remuda.hooks.program import request_of, run
+        from remuda.hooks.program import main as program
 
-        code = run(request_of(arguments))
+        code = program(arguments)
     except BaseException:
         os.write(2, b"remuda: denied: the guard cannot be started\n")
     os._exit(code)

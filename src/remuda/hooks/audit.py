@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import IO
 
@@ -24,12 +25,14 @@ KEPT = 3
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision, or an event that needed none. ``digest`` and ``length`` are of the command, or of the input
+    """A decision, or an event that needed none. ``dialect`` is how it was asked for: in the words of a CLI's
+    hooks, or over its ``connection``. ``digest`` and ``length`` are of the command, or of the input
     of a tool that has none; ``rule`` is what decided."""
 
     time: str
     event: str
     dialect: str
+    runtime: str = ""
     session: str = ""
     tool: str = ""
     capability: str = ""
@@ -46,12 +49,19 @@ def place(folders: Folders) -> Path:
 
 def digest(call: ToolCall) -> tuple[str, int]:
     """A fingerprint of what a call would do, and the length of that in bytes."""
-    from hashlib import sha256
-
     given = call.input
     command = given.get("command") if isinstance(given, dict) else given
     data = command.encode("utf-8", "replace") if isinstance(command, str) else msgspec.json.encode(given)
-    return sha256(data).hexdigest()[:16], len(data)
+    return _fingerprint(data), len(data)
+
+
+def _fingerprint(data: bytes) -> str:
+    """Sixteen digits of SHA-256. Python's own is there at once; hashlib would load OpenSSL for it."""
+    for name in ("_sha2", "_sha256", "hashlib"):
+        with contextlib.suppress(ImportError):
+            digest: str = import_module(name).sha256(data).hexdigest()
+            return digest[:16]
+    raise ImportError("SHA-256")
 
 
 def store(path: Path, record: Record) -> None:

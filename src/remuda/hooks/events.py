@@ -29,6 +29,18 @@ COMMANDS: dict[Event, str] = {
 }
 """The native command of each event."""
 
+FILES: dict[Event, str] = {
+    "SessionStart": "session_start",
+    "SessionEnd": "session_end",
+    "UserPromptSubmit": "user_prompt_submit",
+    "PreToolUse": "pre_tool_use",
+    "PostToolUse": "post_tool_use",
+    "Stop": "stop",
+    "SubagentStop": "subagent_stop",
+    "PreCompact": "pre_compact",
+}
+"""The file name of each event's hook program."""
+
 _ELSEWHERE: dict[str, Event] = {"userPromptSubmitted": "UserPromptSubmit", "agentStop": "Stop"}
 """Names that only one CLI uses."""
 

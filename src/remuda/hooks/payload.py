@@ -9,9 +9,7 @@ import msgspec
 
 from remuda.guard.tools import ToolCall
 from remuda.hooks.events import Event, event_of
-
-LARGEST = 4 * 1024 * 1024
-"""The longest payload that is read at all, in bytes."""
+from remuda.hooks.wire import LARGEST
 
 _LONGEST_NAME = 256
 _TOOL = ("tool_name", "toolName")

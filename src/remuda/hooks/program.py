@@ -1,96 +1,102 @@
-"""The hook as a program: a payload in, an answer out. What goes wrong on the way to a verdict is a deny."""
+"""The hook as a program: a payload in, an answer out. What goes wrong on the way to a verdict is a deny.
+
+Whichever way a hook is called, :func:`respond` answers: for ``remuda hook``, for the client, and in the
+resident process for all clients.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from types import FrameType
 from typing import NoReturn, get_args
 
 import msgspec
 
-from remuda.core.clock import now, rfc3339
+from remuda.core.errors import ConfigError
 from remuda.core.paths import folders
-from remuda.guard.judge import judge
+from remuda.guard.loading import Loader
 from remuda.guard.model import Capability, Context, Verdict
-from remuda.guard.paths import Disk
 from remuda.guard.table import TABLE
 from remuda.guard.tools import ToolCall
-from remuda.hooks import audit
-from remuda.hooks.answer import DIALECTS, SILENCE, Answer, Dialect, answer
-from remuda.hooks.events import COMMANDS, Event, event_of
-from remuda.hooks.payload import LARGEST, Payload, Refusal, read
-from remuda.hooks.text import printable
-
-SECONDS = 5
-"""How long a hook may take; less than any CLI waits, for most of them run the tool when a hook is late."""
+from remuda.hooks import audit, wire
+from remuda.hooks.answer import DIALECTS, SILENCE, Answer, Dialect, answer, granted
+from remuda.hooks.asking import ENDINGS, SECONDS, folder, parse, put, received
+from remuda.hooks.events import COMMANDS, event_of
+from remuda.hooks.judging import FAILED, GRANTED, UNRECORDED, Asker, record, settled, verdict_on
+from remuda.hooks.payload import Payload, Refusal, read
 
 CAPABILITIES: tuple[str, ...] = get_args(Capability)
-_ENDINGS = (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_LONGEST_NAME = 128
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+_LONGEST_NAME = 64
 _WIRING = "Whoever set this hook up has to correct that."
 
 
 class Request(msgspec.Struct, frozen=True):
-    """How the hook is called: for an event, with a payload or none, in a dialect."""
+    """How the hook is called: for an event, in a dialect, by a runtime, in a folder or right here."""
 
     event: str = ""
-    payload: str | None = None
     dialect: str = "claude"
+    runtime: str = ""
+    cwd: str | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Whether a tool waits for the answer. Only that is denied when something goes wrong: a session has
+        to be able to end."""
+        return event_of(self.event) in (None, "PreToolUse")
 
 
-def request_of(arguments: Sequence[str]) -> Request:
-    """The request in ``EVENT [JSON] [--dialect NAME]``. One that cannot be understood is for no event."""
-    places: list[str] = []
-    dialect = "claude"
-    rest = iter(arguments)
-    for each in rest:
-        name, equals, value = each.partition("=")
-        if name == "--dialect":
-            dialect = value if equals else next(rest, "")
-        elif each.startswith("-"):
-            return Request()
-        else:
-            places.append(each)
-    if not 1 <= len(places) <= 2:
-        return Request()
-    return Request(places[0], places[1] if len(places) > 1 else None, dialect)
+def main(arguments: Sequence[str]) -> int:
+    """Answer a command line, with a verdict of this process; the exit code."""
+    event, given, dialect, runtime = parse(arguments)
+    return run(Request(event, dialect, runtime), lambda: received(given))
 
 
-def run(request: Request) -> int:
+def run(request: Request, payload: Callable[[], bytes], seconds: float = SECONDS) -> int:
     """Answer a request on standard output and standard error, in time; the exit code."""
 
     def give_up(_number: int, _frame: FrameType | None) -> NoReturn:
-        """Leave from wherever this happens, at the latest when the record of it takes too long, too. Only a
-        tool call is stopped by that: a session has to be able to end."""
-        stops = event_of(request.event) in (None, "PreToolUse")
-        given = answer(_LATE, _dialect(request)) if stops else SILENCE
-        _print(given)
-        signal.signal(signal.SIGALRM, lambda *_: os._exit(given.code))
-        signal.alarm(1)
-        _record(request, _NOTHING, _LATE if stops else None, os.environ)
-        os._exit(given.code)
+        stop(request)
 
-    for each in _ENDINGS:
+    for each in ENDINGS:
         signal.signal(each, give_up)
-    signal.alarm(SECONDS)
-    given = respond(request, _received(request), os.environ)
-    signal.alarm(0)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    given = respond(request, payload, os.environ)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     _print(given)
     return given.code
 
 
-def respond(request: Request, received: Callable[[], bytes], environ: Mapping[str, str]) -> Answer:
+def stop(request: Request) -> NoReturn:
+    """Leave without a verdict, from wherever this happens, at the latest when the record of that takes too
+    long as well."""
+    given = late(request)
+    _print(given)
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(given.code))
+    signal.alarm(1)
+    _recorded(request, _NOTHING, _LATE if request.stops else None, os.environ)
+    os._exit(given.code)
+
+
+def late(request: Request) -> Answer:
+    """What is answered when there is no time for a verdict."""
+    return answer(_LATE, _dialect(request)) if request.stops else SILENCE
+
+
+def respond(request: Request, payload: Callable[[], bytes], environ: Mapping[str, str]) -> Answer:
     """The answer to a request, which is on record before it is given. Never raises."""
-    event = event_of(request.event)
-    payload = _payload(received)
-    judged = event in (None, "PreToolUse") or payload.event == "PreToolUse"
-    verdict = _verdict(request, event, payload, environ) if judged else None
-    recorded = _record(request, payload, verdict, environ)
-    if verdict is None:
-        return SILENCE if recorded else Answer(SILENCE.stdout, _UNRECORDED.reason + "\n", SILENCE.code)
-    return answer(verdict if recorded or verdict.decision != "allow" else _UNRECORDED, _dialect(request))
+    data = _data(payload)
+    understood = _NOTHING if data is None else read(data, folder() if request.cwd is None else request.cwd)
+    if not request.stops and understood.event != "PreToolUse":
+        recorded = _recorded(request, understood, None, environ)
+        return SILENCE if recorded else Answer(SILENCE.stdout, UNRECORDED.reason + "\n", SILENCE.code)
+    verdict = _verdict(request, understood, data or b"", environ)
+    recorded = _recorded(request, understood, verdict, environ)
+    attended = _capability(environ) == "supervised"
+    return _said(settled(verdict, recorded=recorded), _dialect(request), attended=attended)
 
 
 def _deny(rule: str, reason: str, hint: str = _WIRING) -> Verdict:
@@ -98,51 +104,89 @@ def _deny(rule: str, reason: str, hint: str = _WIRING) -> Verdict:
 
 
 _LATE = _deny("hook.time", "the guard had to stop before it came to a verdict", "Say it more simply.")
-_FAILED = _deny("guard.error", TABLE["guard.error"].reason, TABLE["guard.error"].hint)
 _NOTHING = Payload(Refusal("it cannot be read"))
-_UNRECORDED = _deny(
-    "hook.audit", "the audit cannot be written", "Make the state folder of Remuda writable for its user."
-)
 
 
 def _dialect(request: Request) -> Dialect:
     return next((each for each in DIALECTS if each == request.dialect), "claude")
 
 
-def _payload(received: Callable[[], bytes]) -> Payload:
+def _data(payload: Callable[[], bytes]) -> bytes | None:
     try:
-        return read(received(), _here())
+        return payload()
     except Exception:
-        return _NOTHING
+        return None
 
 
-def _here() -> str:
-    """The working folder; empty when there is none any more."""
-    try:
-        return os.getcwd()  # noqa: PTH109 - it need not be a path of its own
-    except OSError:
-        return ""
+def _said(verdict: Verdict, dialect: Dialect, *, attended: bool) -> Answer:
+    """A verdict in a CLI's words. What another judge grants in so many words is passed on; the guard itself
+    grants nothing."""
+    if verdict.decision == "allow" and verdict.rule == GRANTED:
+        return granted(verdict, dialect)
+    return answer(verdict, dialect, attended=attended)
 
 
-def _verdict(request: Request, event: Event | None, payload: Payload, environ: Mapping[str, str]) -> Verdict:
-    """The guard's verdict, or a deny for what keeps it from one."""
-    if event is None:
-        return _deny("hook.event", f"there is no such hook event; there are: {', '.join(COMMANDS.values())}")
-    if request.dialect not in DIALECTS:
-        return _deny("hook.dialect", f"there is no such dialect; there are: {', '.join(DIALECTS)}")
+def _verdict(request: Request, payload: Payload, data: bytes, environ: Mapping[str, str]) -> Verdict:
+    """The verdict of all judges, or a deny for what keeps them from one."""
+    if wrong := _misused(request, environ):
+        return wrong
     if isinstance(payload.call, Refusal):
         row = TABLE["guard.input"]
         return _deny("guard.input", row.reason.format_map({"what": payload.call.why}), row.hint)
+    context = context_of(environ)
+    if isinstance(context, Verdict):
+        return context
     try:
-        context = context_of(environ)
-        return context if isinstance(context, Verdict) else judge(payload.call, context, Disk())
+        return _ruling(payload.call, context, data, environ)
+    except ConfigError as error:
+        return _deny("hook.config", error.message, error.hint)
     except Exception:
-        return _FAILED
+        return FAILED
+
+
+def _ruling(call: ToolCall, context: Context, data: bytes, environ: Mapping[str, str]) -> Verdict:
+    """What the guard says, with the policy of the folder, and the other judges that the user has."""
+    file = folders(environ).config_file
+    policy = _loader(str(file), context.home).load(call.cwd, context)
+    if isinstance(policy, Verdict):
+        return policy
+    verdict = verdict_on(call, context, policy)
+    if not file.exists():
+        return verdict
+    from remuda.core.config import load_user
+    from remuda.hooks.judges import ruling
+
+    others = load_user(file).hooks
+    return ruling(verdict, others, data, wire.carried(environ), call.cwd) if others.judges else verdict
+
+
+@lru_cache(maxsize=4)
+def _loader(file: str, home: str | None) -> Loader:
+    """Who reads policies, and in the resident process each of them once."""
+    return Loader(file, home)
+
+
+def _misused(request: Request, environ: Mapping[str, str]) -> Verdict | None:
+    """That the hook is called wrongly, if it is."""
+    if event_of(request.event) is None:
+        return _deny("hook.event", f"there is no such hook event; there are: {', '.join(COMMANDS.values())}")
+    if request.dialect not in DIALECTS:
+        return _deny("hook.dialect", f"there is no such dialect; there are: {', '.join(DIALECTS)}")
+    if not (_NAME.issuperset(request.runtime) and len(request.runtime) <= _LONGEST_NAME):
+        return _deny("hook.runtime", "this is no name of a runtime")
+    if wire.engine(environ) not in ("auto", "python"):
+        return _deny("hook.engine", f"{wire.ENGINES[0]} names no engine; there are: auto, python, rust")
+    return None
+
+
+def _capability(environ: Mapping[str, str]) -> str:
+    """For whom to judge: a person at their own agent, where nobody has said otherwise."""
+    return environ.get("REMUDA_CAPABILITY", "supervised")
 
 
 def context_of(environ: Mapping[str, str]) -> Context | Verdict:
     """Who asks, and where, as whoever started the agent has said; a deny where that makes no sense."""
-    capability = environ.get("REMUDA_CAPABILITY", "supervised")
+    capability = _capability(environ)
     if capability not in CAPABILITIES:
         known = ", ".join(CAPABILITIES)
         return _deny("hook.context", f"REMUDA_CAPABILITY names no capability; there are: {known}")
@@ -155,51 +199,30 @@ def context_of(environ: Mapping[str, str]) -> Context | Verdict:
         project_root=environ.get("REMUDA_PROJECT_ROOT"),
         branch_prefix=environ.get("REMUDA_BRANCH_PREFIX") or None,
         home=environ.get("HOME"),
+        protected=folders(environ).guarded,
     )
 
 
-def _record(request: Request, payload: Payload, verdict: Verdict | None, environ: Mapping[str, str]) -> bool:
+def _recorded(
+    request: Request, payload: Payload, verdict: Verdict | None, environ: Mapping[str, str]
+) -> bool:
     """Put a decision, or an event that needs none, on record; whether that worked."""
+    capability = _capability(environ)
+    asker = Asker(
+        event=event_of(request.event) or "unknown",
+        dialect=_dialect(request),
+        runtime=request.runtime if _NAME.issuperset(request.runtime[:_LONGEST_NAME]) else "unknown",
+        session=payload.session,
+        capability=capability if capability in CAPABILITIES else "unknown",
+    )
+    call = payload.call if isinstance(payload.call, ToolCall) else None
     try:
-        call = payload.call if isinstance(payload.call, ToolCall) else None
-        mark, length = audit.digest(call) if call else ("", 0)
-        capability = environ.get("REMUDA_CAPABILITY", "supervised")
-        record = audit.Record(
-            time=rfc3339(now()),
-            event=event_of(request.event) or "unknown",
-            dialect=_dialect(request),
-            session=printable(payload.session, _LONGEST_NAME),
-            tool=printable(call.tool, _LONGEST_NAME) if call else "",
-            capability=capability if capability in CAPABILITIES else "unknown",
-            decision=verdict.decision if verdict else None,
-            rule=verdict.rule if verdict else "",
-            digest=mark,
-            length=length,
-        )
-        audit.store(audit.place(folders(environ)), record)
+        place = audit.place(folders(environ))
     except Exception:
         return False
-    return True
-
-
-def _received(request: Request) -> Callable[[], bytes]:
-    """The payload: the argument, or else standard input up to a byte more than is understood."""
-
-    def receive() -> bytes:
-        if request.payload is not None:
-            return os.fsencode(request.payload)
-        with os.fdopen(0, "rb", closefd=False) as stream:
-            return stream.read(LARGEST + 1)
-
-    return receive
+    return record(place, asker, call, verdict)
 
 
 def _print(given: Answer) -> None:
-    """Write an answer as far as anybody reads it; the exit code holds also when nobody does."""
-    for handle, data in ((1, given.stdout), (2, given.stderr.encode())):
-        try:
-            written = 0
-            while written < len(data):
-                written += os.write(handle, data[written:])
-        except OSError:
-            continue
+    put(1, given.stdout)
+    put(2, given.stderr.encode())

@@ -1,0 +1,239 @@
+"""The resident process: answers hooks over a unix socket, so that they need not load the guard themselves.
+
+It loads the guard after it has the lock, so that those that come too late leave early. A verdict is made by
+the same function as everywhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING
+
+from remuda import __version__
+from remuda.core.clock import now, rfc3339
+from remuda.core.config import load_user
+from remuda.core.paths import Folders, folders
+from remuda.hooks import standing, wire
+
+if TYPE_CHECKING:
+    from remuda.hooks.answer import Answer
+
+MOST = 32
+"""Connections at a time; who comes on top of them is told to judge itself."""
+
+DEADLINE = 2.25
+"""Seconds for a request, from its first byte to its answer; less than a client waits."""
+
+_TICK, _BRIEF = 1.0, 0.05
+_BACKLOG = 128
+_PACKAGE = Path(__file__).resolve().parent.parent
+_CLIENT = str(Path(__file__).with_name("client.py"))
+_WATCHED = ("core", "guard", "hooks")
+_ELSEWHERE = wire.message(wire.ELSEWHERE, b"", b"", b"")
+
+
+class Code:
+    """The code that this process has loaded, or may load yet, as it was when it started."""
+
+    def __init__(self) -> None:
+        files = [each for part in _WATCHED for each in (_PACKAGE / part).rglob("*.py")]
+        self._known = {str(path): _stamp(str(path)) for path in (_PACKAGE / "__init__.py", *files)}
+
+    def replaced(self) -> bool:
+        """Whether any of it has changed since."""
+        return any(_stamp(path) != stamp for path, stamp in self._known.items())
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - for a hundred files at every request
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+class Connection:
+    """One client. It gets one answer, from the thread that judges or from the one that watches the time."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        self._peer = peer
+        self._lock = Lock()
+        self._over = False
+        self._deadline = time.monotonic() + DEADLINE
+        self.refusal = b""
+        """What is said when the time is up; empty as long as nothing is being judged."""
+
+    def recv(self, size: int) -> bytes:
+        """Some bytes, as long as there is time."""
+        self._peer.settimeout(max(self._deadline - time.monotonic(), 0.001))
+        return self._peer.recv(size)
+
+    def end(self, message: bytes) -> bool:
+        """Answer and hang up, or without a message only hang up; whether nobody had done so before."""
+        with self._lock:
+            if self._over:
+                return False
+            self._over = True
+        with contextlib.suppress(OSError), self._peer:
+            if message:
+                self._peer.settimeout(DEADLINE)
+                self._peer.sendall(message)
+        return True
+
+    def overdue(self) -> bool:
+        """Whether judging has taken too long; the client is denied then."""
+        return bool(self.refusal) and time.monotonic() > self._deadline and self.end(self.refusal)
+
+
+class Server:
+    """Accepts clients until it is idle, told to end, or no longer what is installed. Made before the guard is
+    loaded, it sees every change of that since."""
+
+    def __init__(self, folder: Path, idle: float | None) -> None:
+        self._folder, self._idle = folder, idle
+        self._socket = str(folder / wire.SOCKET)
+        self._code = Code()
+        self._clients: set[Connection] = set()
+        self._ending = False
+        self._woken, self._alarm = os.pipe()
+        os.set_blocking(self._alarm, False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: self._end())
+
+    def run(self, ready: Callable[[], None]) -> None:
+        """Serve, and finish what has been begun."""
+        self._quiet = time.monotonic()
+        with standing.listen(self._folder, _BACKLOG) as listener:
+            self._stamp = _stamp(self._socket)
+            ready()
+            while not self._over():
+                coming, _, _ = select.select([listener.fileno(), self._woken], [], [], self._pause())
+                if listener.fileno() in coming:
+                    self._accept(listener)
+                elif not self._clients and self._code.replaced():
+                    self._end()
+                self._watch()
+            if _stamp(self._socket) == self._stamp:
+                os.unlink(self._socket)  # noqa: PTH108
+        last = time.monotonic() + DEADLINE
+        while self._clients and time.monotonic() < last:
+            time.sleep(_BRIEF)
+            self._watch()
+
+    def _end(self) -> None:
+        self._ending = True
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._alarm, b"!")
+
+    def _pause(self) -> float:
+        if self._clients:
+            return _BRIEF
+        left = _TICK if self._idle is None else self._quiet + self._idle - time.monotonic()
+        return min(max(left, 0), _TICK)
+
+    def _over(self) -> bool:
+        if self._clients:
+            self._quiet = time.monotonic()
+        idle = self._idle is not None and time.monotonic() - self._quiet >= self._idle
+        return self._ending or idle or _stamp(self._socket) != self._stamp
+
+    def _watch(self) -> None:
+        """Deny whom a verdict does not reach in time. A thread that hangs cannot be ended, a process can."""
+        if [client for client in [*self._clients] if client.overdue()]:
+            self._end()
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            peer, _ = listener.accept()
+        except OSError:
+            return
+        self._quiet = time.monotonic()
+        client = Connection(peer)
+        if _user(peer) != os.geteuid():
+            client.end(b"")
+        elif len(self._clients) >= MOST:
+            client.end(_ELSEWHERE)
+        else:
+            self._clients.add(client)
+            Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: Connection) -> None:
+        """Answer a client; one that says what nobody understands is left without an answer."""
+        said = b""
+        try:
+            said = self._said(client, wire.receive(client.recv, wire.REQUEST))
+        except (OSError, wire.BrokenError):
+            pass
+        finally:
+            client.end(said)
+            self._clients.discard(client)
+
+    def _said(self, client: Connection, fields: list[bytes]) -> bytes:
+        from remuda.hooks.program import Request, late, respond
+
+        installation, event, dialect, runtime, cwd = map(wire.decoded, fields[:5])
+        if _stamp(installation) != _stamp(_CLIENT):
+            return _ELSEWHERE
+        if self._code.replaced():
+            self._end()
+            return wire.message(wire.ANEW, b"", b"", b"")
+        request = Request(event, dialect, runtime, cwd)
+        client.refusal = _message(late(request))
+        return _message(respond(request, lambda: fields[6], wire.unpacked(fields[5])))
+
+
+def _message(given: Answer) -> bytes:
+    return wire.message(wire.ANSWERED, bytes([given.code]), given.stdout, given.stderr.encode())
+
+
+def _user(peer: socket.socket) -> int:
+    """The user whose process is at the other end."""
+    known = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    user: int = struct.unpack("3i", known)[1]
+    return user
+
+
+def serve(where: Folders, *, idle: float | None, ready: Callable[[], None] = lambda: None) -> bool:
+    """Be the resident process until there is nothing more to do; False when there is one already. Without an
+    ``idle`` time in seconds it stays."""
+    standing.prepare(where.runtime)
+    handle = standing.lock(where.runtime)
+    if handle is None:
+        return False
+    standing.sign(handle, standing.Holder(os.getpid(), __version__, rfc3339(now()), idle is None))
+    server = Server(where.runtime, idle)
+    _load()
+    server.run(ready)
+    os.close(handle)
+    return True
+
+
+def _load() -> None:
+    """Load what most verdicts need, by reaching one."""
+    from remuda.guard.model import Context
+    from remuda.guard.tools import ToolCall
+    from remuda.hooks import program
+    from remuda.hooks.judging import verdict_on
+
+    assert program
+    verdict_on(ToolCall("Bash", {"command": "git status"}, "/"), Context())
+
+
+def main() -> None:
+    """Be started on demand: without a terminal, a folder, or anybody who listens."""
+    try:
+        os.umask(0o077)
+        os.chdir("/")
+        where = folders(os.environ)
+        serve(where, idle=load_user(where.config_file).serve.idle)
+    finally:
+        os._exit(0)
