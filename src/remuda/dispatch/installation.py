@@ -58,7 +58,7 @@ def probe_environment(runtime: Runtime, environ: Mapping[str, str]) -> dict[str,
     return {**allowed(environ, (*BASE, *home, "COPILOT_CACHE_HOME")), **runtime.quiet}
 
 
-def _fingerprint(path: str) -> str:
+def fingerprint(path: str) -> str:
     """Changes when the program does."""
     real = Path(path).resolve()
     stat = real.stat()
@@ -69,7 +69,7 @@ def known_version(runtime: Runtime, installation: Installation, cache_folder: Pa
     """The installed version, if it has been asked for since the program last changed."""
     if runtime.built_in:
         return runtime.verified_version
-    return _read_cache(cache_folder / CACHE).get(_fingerprint(installation.path))
+    return _read_cache(cache_folder / CACHE).get(fingerprint(installation.path))
 
 
 async def version(
@@ -92,7 +92,7 @@ async def version(
         asked = " ".join((runtime.binary, *runtime.version_arguments))
         return Version(None, f"'{asked}' gives no version{because(runtime, answer)}")
     cache, number = cache_folder / CACHE, found.group()
-    entry = {_fingerprint(installation.path): number}
+    entry = {fingerprint(installation.path): number}
     write_atomic(cache, msgspec.json.encode({**_read_cache(cache), **entry}))
     return Version(number, _outdated(runtime, number))
 

@@ -79,7 +79,9 @@ def deliver(
     if channel.mode == "tempfile":
         places[PROMPT_FILE] = str(write_new(scratch / _PROMPT_NAME, text.encode()))
     for file in files:
-        write_new(scratch / file.name, file.content.encode())
+        place = scratch / file.name
+        private_folder(place.parent)
+        write_new(place, file.content.encode())
     return msgspec.structs.replace(
         command,
         argv=(*command.argv, *_filled(channel.arguments, places)),

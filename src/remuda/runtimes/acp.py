@@ -6,13 +6,12 @@ in how they speak the protocol, their ``Dialect`` says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, TypeVar, get_args
+from collections.abc import Iterable
+from typing import TypeVar, get_args
 
 import msgspec
 
 from remuda import __version__
-from remuda.core.errors import ErrorKind
 from remuda.core.events import (
     AnyUpdate,
     Failure,
@@ -20,16 +19,21 @@ from remuda.core.events import (
     ToolCall,
     ToolKind,
     ToolStatus,
-    Usage,
     UsageUpdate,
     message,
     thought,
     tool_output,
 )
+from remuda.hooks.answer import told
 from remuda.runtimes import acp_frames as wire
+from remuda.runtimes.acp_dialect import Dialect
+from remuda.runtimes.acp_guard import Gate, Ruling
 from remuda.runtimes.acp_permission import permitted
 from remuda.runtimes.base import Turn, TurnState
+from remuda.runtimes.dialogue import RpcDialogue
 from remuda.runtimes.failures import failure
+
+__all__ = ("AcpParser", "Dialect")
 
 Word = TypeVar("Word", bound=str)
 
@@ -38,68 +42,21 @@ _STATUSES: tuple[ToolStatus, ...] = get_args(ToolStatus)
 _STOPS: tuple[StopReason, ...] = get_args(StopReason)
 
 
-def _never(_output: str) -> bool:
-    """A failed tool call has failed, and was not refused."""
-    return False
-
-
-def _deaf(_state: TurnState, _line: bytes) -> None:
-    """Standard error tells nothing."""
-
-
-def _as_is(name: str) -> str:
-    return name
-
-
-def counted(outcome: wire.Outcome) -> Usage | None:
-    """The tokens where the protocol puts them."""
-    counts = outcome.usage
-    if counts is None:
-        return None
-    return Usage(
-        counts.input_tokens or 0,
-        counts.output_tokens or 0,
-        counts.cached_read_tokens or 0,
-        counts.cached_write_tokens or 0,
-        counts.thought_tokens or 0,
-    )
-
-
-class Dialect(msgspec.Struct, frozen=True, kw_only=True):
-    """Where agents differ in how they speak the protocol.
-
-    ``continues`` is the method that takes up an earlier session. ``usage`` finds the tokens in the answer to
-    a prompt; they are counted since the ``turn``, or since the ``session`` began, which says nothing about a
-    turn that continues one. ``uncounted_is_failed``: an answer without tokens never came from the model, its
-    text is an error message. ``refuses`` tells by the output of a failed tool call that a rule of the agent's
-    own kept it from running.
-    """
-
-    continues: Literal["session/load", "session/resume"] = "session/load"
-    usage: Callable[[wire.Outcome], Usage | None] = counted
-    counted_since: Literal["turn", "session"] = "turn"
-    uncounted_is_failed: bool = False
-    refuses: Callable[[str], bool] = _never
-    model: Callable[[str], str] = _as_is
-    hear: Callable[[TurnState, bytes], None] = _deaf
-
-
-class AcpParser:
+class AcpParser(RpcDialogue):
     """The protocol as a state machine: greet, open the session, prompt, and listen until the answer."""
 
     def __init__(self, turn: Turn, prompt: str, dialect: Dialect) -> None:
-        self.state = TurnState()
+        super().__init__(TurnState())
         self._turn = turn
         self._prompt = prompt
         self._dialect = dialect
-        self._outbox = bytearray()
-        self._ident = 0
-        self._then: Callable[[msgspec.Raw], None] = self._greeted
-        self._blame: ErrorKind = "start_failed"
-        self._over = False
         self._statuses: dict[str, ToolStatus] = {}
-        self._titles: dict[str, str] = {}
-        self._prompted = self._begun = self._between = False
+        self._calls: dict[str, ToolCall] = {}
+        self._begun = self._between = False
+        guard = turn.guard
+        self._gate = Gate(guard, str(turn.cwd), dialect.manners) if guard else None
+        self._waiting: list[tuple[wire.Id, wire.Change, list[wire.Option]]] = []
+        self._refusals: set[str] = set()
         self._request(
             "initialize",
             {
@@ -113,49 +70,18 @@ class AcpParser:
             self._greeted,
         )
 
-    def feed(self, line: bytes) -> Iterable[AnyUpdate]:
-        """The updates in one line of stdout."""
-        found, noise = wire.frames(line)
-        self.state.skipped += noise
-        return [update for frame in found for update in self._take(frame)]
-
     def hear(self, line: bytes) -> None:
         """One line of stderr, which may tell of trouble."""
         self._dialect.hear(self.state, line)
-
-    def say(self) -> bytes | None:
-        """What to send now; None closes the connection, once the turn is over."""
-        if self._over:
-            return None
-        words = bytes(self._outbox)
-        self._outbox.clear()
-        return words
-
-    def finish(self, _leftover: bytes | None) -> None:
-        """The output has ended. In the middle of a turn the agent's last words may quote the prompt, so they
-        are not repeated."""
-        if self._prompted and not self._over and self.state.failure is None:
-            self.state.failure = self.state.trouble or Failure("crashed", "the agent went away in mid-turn")
-
-    def _request(
-        self, method: str, params: Mapping[str, object], then: Callable[[msgspec.Raw], None]
-    ) -> None:
-        self._ident += 1
-        self._then = then
-        self._outbox += wire.request(self._ident, method, params)
-
-    def _fail(self, reason: Failure) -> None:
-        self.state.failure = reason
-        self._over = True
 
     def _take(self, frame: wire.Frame) -> Iterable[AnyUpdate]:
         if self._over:
             return ()
         if frame.method is not None and frame.id is not None:
-            self._answer(frame)
-        elif frame.method == "session/update":
+            return self._answer(frame)
+        if frame.method == "session/update":
             return self._update(wire.decode(frame.params, wire.Notice) or wire.Notice())
-        elif frame.method is None and frame.error is not None and frame.id in (self._ident, None):
+        if frame.method is None and frame.error is not None and frame.id in (self._ident, None):
             self._fail(self._refused(frame.error))
         elif frame.method is None and frame.id == self._ident and frame.result != wire.NOTHING:
             self._then(frame.result)
@@ -169,7 +95,7 @@ class AcpParser:
         words = f"{error.message}: {msgspec.json.encode(data).decode()}" if data else error.message
         if error.code == wire.AUTH_REQUIRED:
             return Failure("auth", words[:2000])
-        return failure(words, default=self._blame)
+        return failure(words, error.code if error.code in wire.HTTP_FAILURES else None, default=self._blame)
 
     def _greeted(self, result: msgspec.Raw) -> None:
         greeting = wire.decode(result, wire.Greeting) or wire.Greeting()
@@ -199,12 +125,23 @@ class AcpParser:
             self._fail(self._unknown_session())
             return
         self.state.session = session
-        if opened.models and opened.models.current_model_id:
-            self.state.model = self._dialect.model(opened.models.current_model_id)
+        if model := opened.model:
+            self.state.model = self._dialect.model(model)
+        if self._turn.resume and (mode := self._dialect.settles):
+            self._request("session/set_mode", {"sessionId": session, "modeId": mode}, self._settled)
+        else:
+            self._settled(result)
+
+    def _settled(self, _result: msgspec.Raw) -> None:
         self._blame = "model"
         self._prompted = True
-        blocks = [{"type": "text", "text": self._prompt}]
-        self._request("session/prompt", {"sessionId": session, "prompt": blocks}, self._ended)
+        blocks = [{"type": "text", "text": text} for text in self._texts()]
+        self._request("session/prompt", {"sessionId": self.state.session, "prompt": blocks}, self._ended)
+
+    def _texts(self) -> tuple[str, ...]:
+        """What the model is told. A note comes first: agents run a prompt that begins with a slash."""
+        guard = self._turn.guard
+        return (guard.note, self._prompt) if guard and guard.note else (self._prompt,)
 
     def _ended(self, result: msgspec.Raw) -> None:
         state, dialect = self.state, self._dialect
@@ -212,7 +149,7 @@ class AcpParser:
         usage = dialect.usage(outcome)
         self._over = True
         state.stop_reason = _word(outcome.stop_reason, _STOPS, "end_turn")
-        if dialect.counted_since == "turn" or not self._turn.resume:
+        if not {"session": self._turn.resume, "call": self._statuses}.get(dialect.counted_since):
             state.usage = usage
         if usage is None and dialect.uncounted_is_failed:
             state.failure = state.failure or state.trouble or self._unanswered()
@@ -228,18 +165,51 @@ class AcpParser:
     def _unknown_session(self) -> Failure:
         return Failure("start_failed", f"the agent has no session {self._turn.session}")
 
-    def _answer(self, frame: wire.Frame) -> None:
-        """Answer a request of the agent's: permission as the turn allows, all else as we declared."""
+    def _answer(self, frame: wire.Frame) -> Iterable[AnyUpdate]:
+        """Answer a request: permission as the guard or the turn allows, all else as we declared."""
         if frame.method != "session/request_permission":
             self._outbox += wire.rejection(frame.id, wire.METHOD_NOT_FOUND, "this client does not offer that")
-            return
+            return ()
         asked = wire.decode(frame.params, wire.PermissionRequest) or wire.PermissionRequest()
-        kind = "allow_once" if permitted(self._turn, asked.tool_call) else "reject_once"
-        option = next((option.option_id for option in asked.options if option.kind == kind), None)
-        if option is None or kind == "reject_once":
-            self.state.refused.append(asked.tool_call.title or asked.tool_call.kind or "a tool")
+        call = asked.tool_call
+        if self._gate is not None:
+            self._waiting.append((frame.id, call, asked.options))
+            return self._rule(self._gate)
+        if not self._choose(frame.id, asked.options, permitted(self._turn, call)):
+            self.state.refused.append(call.title or call.kind or "a tool")
+        return ()
+
+    def _choose(self, ident: wire.Id, options: list[wire.Option], allowed: bool) -> bool:
+        """Answer for this once, never for good. What cannot be answered so is not allowed."""
+        kind = "allow_once" if allowed else "reject_once"
+        option = next((option.option_id for option in options if option.kind == kind), None)
         outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
-        self._outbox += wire.reply(frame.id, {"outcome": outcome})
+        self._outbox += wire.reply(ident, {"outcome": outcome})
+        return allowed and option is not None
+
+    def _rule(self, gate: Gate) -> list[AnyUpdate]:
+        """Answer the requests of which enough is known."""
+        ready = [each for each in self._waiting if gate.enough(each[1].tool_call_id or "")]
+        self._waiting = [each for each in self._waiting if each not in ready]
+        updates: list[AnyUpdate] = []
+        for ident, call, options in ready:
+            ruling = gate.rule(call)
+            if not self._choose(ident, options, ruling.allowed):
+                updates += self._tell(call, ruling)
+        return updates
+
+    def _tell(self, call: wire.Change, ruling: Ruling) -> Iterable[AnyUpdate]:
+        """A refusal, as a tool call that failed."""
+        ident = call.tool_call_id or "unnamed"
+        if ident in self._refusals:
+            return ()
+        self._refusals.add(ident)
+        self.state.refused.append(ruling.tool)
+        self._progress()
+        self._between = True
+        outcome = tool_output(ident, "failed", told(ruling.verdict))
+        known, self._statuses[ident] = ident in self._statuses, "failed"
+        return (outcome,) if known else (self._call(call, ident, "failed"), outcome)
 
     def _update(self, notice: wire.Notice) -> Iterable[AnyUpdate]:
         if not self._prompted or notice.session_id != self.state.session:
@@ -249,7 +219,7 @@ class AcpParser:
             case "agent_message_chunk" | "agent_thought_chunk":
                 return self._chunk(update)
             case "tool_call" | "tool_call_update" if update.tool_call_id:
-                return self._tool(update, update.tool_call_id)
+                return self._noted(update, update.tool_call_id)
             case "usage_update" if self._begun and update.used is not None:
                 return (UsageUpdate(used=update.used, size=update.size or 0),)
         return ()
@@ -260,7 +230,7 @@ class AcpParser:
         spoken = update.session_update == "agent_message_chunk"
         if spoken and self._between:
             text = text.lstrip("\n")
-        if not text:
+        if not text or (spoken and self._dialect.chatter(text)):
             return ()
         self._progress()
         if not spoken:
@@ -269,26 +239,41 @@ class AcpParser:
         self._between = False
         return (message(text),)
 
+    def _noted(self, update: wire.Change, ident: str) -> Iterable[AnyUpdate]:
+        """What is told of a tool call; the guard hears it first."""
+        if self._gate is None:
+            return self._tool(update, ident)
+        if trespass := self._gate.note(ident, update):
+            self._fail(trespass)
+            return ()
+        return [*self._tool(update, ident), *self._rule(self._gate)]
+
     def _tool(self, update: wire.Change, ident: str) -> Iterable[AnyUpdate]:
         self._progress()
         self._between = True
+        if ident in self._refusals:
+            return ()
         status = _word(update.status, _STATUSES, self._statuses.get(ident, "pending"))
         known, self._statuses[ident] = ident in self._statuses, status
-        title = self._titles.setdefault(ident, update.title or update.kind or "tool")
-        text = wire.texts(update.content)
+        call = self._call(update, ident, status)
+        text = wire.output(update)
         if status == "failed" and self._dialect.refuses(text):
-            self.state.refused.append(title)
+            self.state.refused.append(self._dialect.tool(call))
         outcome = tool_output(ident, status, text)
         if known:
             return (outcome,)
+        return (call, outcome) if status in ("completed", "failed") else (call,)
+
+    def _call(self, change: wire.Change, ident: str, status: ToolStatus) -> ToolCall:
+        """A tool call as it was first told."""
         call = ToolCall(
             tool_call_id=ident,
-            title=title,
-            kind=_word(update.kind, _KINDS, "other"),
+            title=change.title or change.kind or "tool",
+            kind=_word(change.kind, _KINDS, "other"),
             status=status,
-            raw_input=_input(update),
+            raw_input=_input(change),
         )
-        return (call, outcome) if status in ("completed", "failed") else (call,)
+        return self._calls.setdefault(ident, call)
 
     def _progress(self) -> None:
         self._begun = True

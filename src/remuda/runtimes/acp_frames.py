@@ -14,6 +14,9 @@ import msgspec
 PROTOCOL_VERSION = 1
 AUTH_REQUIRED = -32000
 METHOD_NOT_FOUND = -32601
+HTTP_FAILURES = range(400, 600)
+"""Agents may give the model server's status for a code."""
+
 
 NOTHING = msgspec.Raw(b"")
 NULL = msgspec.Raw(b"null")
@@ -72,11 +75,27 @@ class Models(_Wire, frozen=True):
     current_model_id: str | None = None
 
 
+class Setting(_Wire, frozen=True):
+    """Something that can be chosen for a session; one of them may be the model."""
+
+    id: str = ""
+    current_value: object = None
+
+
 class Opened(_Wire, frozen=True):
     """The answer to ``session/new``, ``session/load`` and ``session/resume``."""
 
     session_id: str | None = None
     models: Models | None = None
+    config_options: list[Setting] | None = None
+
+    @property
+    def model(self) -> str | None:
+        """The session's model, if it is told."""
+        if self.models and self.models.current_model_id:
+            return self.models.current_model_id
+        chosen = (each.current_value for each in self.config_options or [] if each.id == "model")
+        return next((value for value in chosen if isinstance(value, str) and value), None)
 
 
 class Counts(_Wire, frozen=True):
@@ -124,8 +143,15 @@ class Change(_Wire, frozen=True):
     status: str | None = None
     locations: list[Location] | None = None
     raw_input: msgspec.Raw = NULL
+    raw_output: msgspec.Raw = NULL
     used: int | None = None
     size: int | None = None
+
+
+class Problem(_Wire, frozen=True):
+    """What agents put into the output of a tool call that failed."""
+
+    message: str = ""
 
 
 class Notice(_Wire, frozen=True):
@@ -173,6 +199,11 @@ def texts(content: msgspec.Raw) -> str:
     """The text of a tool call's content."""
     blocks = decode(content, list[Block]) or []
     return "\n".join(block.content.text for block in blocks if block.content and block.content.text)
+
+
+def output(change: Change) -> str:
+    """What a tool call put out, or why it failed."""
+    return texts(change.content) or (decode(change.raw_output, Problem) or Problem()).message
 
 
 def paths(change: Change) -> list[str]:

@@ -8,12 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
 from remuda.core.errors import ErrorKind
 from remuda.core.events import AnyUpdate, Failure, StopReason, Usage
+
+if TYPE_CHECKING:
+    from remuda.guard.model import Capability, Verdict
+    from remuda.guard.tools import ToolCall
+    from remuda.runtimes.wiring import Wiring
 
 Mode = Literal["argv", "stdin", "tempfile", "connection"]
 """A prompt channel: an argument, standard input, a file, or a protocol spoken over both standard streams."""
@@ -22,7 +27,8 @@ Permission = Literal["ask", "bypass"]
 """Whether the runtime asks before acting (and, with nobody there, refuses) or does not ask at all."""
 
 Access = Literal["read", "workspace"]
-"""What a capability lets an agent touch: nothing but reading, or writing below its working folder."""
+"""What is left to an agent whose tool calls nobody can judge: nothing but reading, or writing below its
+working folder. It is how a capability is held where a runtime's ``Guarding`` says ``removal``."""
 
 Arrival = Literal["exact", "trimmed", "contained"]
 """How the model hears the prompt: as it is; within other text and without white space at its ends; within
@@ -51,12 +57,32 @@ class Channel(msgspec.Struct, frozen=True):
     note: str = ""
 
 
+Judge = Callable[["ToolCall"], "Verdict"]
+"""Judges a tool call before it runs and puts the verdict on record. Never raises: what goes wrong is a deny.
+An *ask* never comes out of it, for nobody is there to be asked."""
+
+
+class Guard(msgspec.Struct, frozen=True, kw_only=True):
+    """Who answers for the tool calls of a guarded turn.
+
+    ``hooks`` is the folder of the hook programs that are staged for the runtime, for those that need one
+    beside the connection. ``note`` tells the model what it may do, for programs that cannot pass on why a
+    call was refused.
+    """
+
+    capability: Capability
+    judge: Judge
+    hooks: Path
+    note: str
+
+
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """What a runtime is to do, as far as it shapes the command line.
 
     ``scratch`` is a private folder that is gone after the turn; ``keep`` is one that stays with the session,
     for programs that keep no sessions of their own. ``environ`` is what the program will find in its
-    environment, beside what the runtime itself puts there.
+    environment, beside what the runtime itself puts there. With a ``guard``, every tool call needs its
+    consent, whatever the ``permission``; an ``access`` bound is for programs that nobody can guard.
     """
 
     cwd: Path
@@ -67,6 +93,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     permission: Permission = "ask"
     access: Access | None = None
+    guard: Guard | None = None
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     endpoint: str | None = None
@@ -107,7 +134,9 @@ def system_prompt_files(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile,
 class TurnState(msgspec.Struct, kw_only=True):
     """What a stream parser has learnt so far.
 
-    ``trouble`` is a failure that the program is still trying to get over; ``failure`` is final.
+    ``trouble`` is a failure that the program is still trying to get over; ``failure`` is final. ``guard`` is
+    what is known of the guard at work: nothing is expected of it, it has yet to report, or it has. An agent
+    that acts while it is ``awaited`` is stopped.
     """
 
     session: str | None = None
@@ -119,6 +148,7 @@ class TurnState(msgspec.Struct, kw_only=True):
     failure: Failure | None = None
     trouble: Failure | None = None
     refused: list[str] = []
+    guard: Literal["none", "awaited", "reported"] = "none"
     skipped: int = 0
 
 
@@ -185,6 +215,32 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
         return self.edit_reply is None
 
 
+def nothing_objectionable(_turn: Turn) -> str | None:
+    """Nothing in the folder or the settings can switch the guard off."""
+    return None
+
+
+class Guarding(msgspec.Struct, frozen=True, kw_only=True):
+    """How a runtime is held to a capability.
+
+    ``approval``: a connection on which nothing runs until the guard has answered; ``command``, ``channel``
+    and ``parser`` are what such a turn uses instead of the usual ones. ``removal``: tools are taken away, by
+    an ``access`` bound; the usual command does that. ``nothing``: it cannot be held, and is refused.
+    ``objection`` says what in the turn's folder or in the user's settings would let a tool call pass by the
+    guard; such a run is refused. ``needs_hooks``: hook programs stand beside the connection. ``instructions``
+    are the names of the project's instruction files that the program reads by itself, but not under guard.
+    """
+
+    by: Literal["approval", "removal", "nothing"] = "nothing"
+    command: Callable[[Turn], Invocation] | None = None
+    channel: Channel | None = None
+    parser: Callable[[Turn, str], Parser] | None = None
+    objection: Callable[[Turn], str | None] = nothing_objectionable
+    needs_hooks: bool = False
+    instructions: tuple[str, ...] = ()
+    note: str = ""
+
+
 class HelpCheck(msgspec.Struct, frozen=True):
     """Flags we rely on, and the help page that must mention them."""
 
@@ -247,6 +303,10 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds to let it retry a failing model before its first answer: its first retry must fit in."""
 
     connect: Callable[[Turn], Invocation] | None = None
+    guarding: Guarding = Guarding()
+    wiring: Wiring | None = None
+    """How its own settings call the guard, for a person's everyday sessions; None where no hook holds."""
+
     rejects: frozenset[Mode] = frozenset()
     disarm: Callable[[str], str] = unchanged
     examine: Callable[[Mapping[str, str]], list[str]] = nothing_wrong

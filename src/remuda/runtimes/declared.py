@@ -10,7 +10,7 @@ import msgspec
 
 from remuda.core.errors import ConfigError, RefusedError, UsageError
 from remuda.runtimes import shapes
-from remuda.runtimes.base import Channel, Conduct, Feature, Invocation, Runtime, ScratchFile, Turn
+from remuda.runtimes.base import Channel, Conduct, Feature, Guarding, Invocation, Runtime, ScratchFile, Turn
 from remuda.runtimes.declaration import (
     DERIVED,
     CommandTable,
@@ -87,6 +87,7 @@ def build(declared: Declaration) -> Runtime:
         spawn_command=lambda turn: _invocation(declared, declared.interactive, turn),
         parser=shapes.parser(declared.stream, declared.counts, declared.tools, declared.trouble),
         conduct=conduct,
+        guarding=Guarding(by="removal" if {"read", "workspace"} - conduct.refuses else "nothing"),
         patience=declared.patience,
         disarm=lambda prompt: f" {prompt}" if prompt[:1] in tuple(declared.disarm) else prompt,
         version_arguments=version.arguments,

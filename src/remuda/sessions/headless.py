@@ -56,7 +56,10 @@ async def _updates(
     try:
         child.answer(parser.say)
         while (line := await _watched(child.line(), watch, parser.state, stopping)) is not None:
-            for update in _read(parser, line):
+            updates = tuple(_read(parser, line))
+            _check_refusal(parser.state)
+            for update in updates:
+                _check_guard(parser.state)
                 watch.progress()
                 yield update
             watch.note(parser.state.trouble)
@@ -64,6 +67,19 @@ async def _updates(
         await _watched(child.wait(), watch, parser.state, stopping)
     finally:
         stopping.cancel()
+
+
+def _check_guard(state: TurnState) -> None:
+    """Nothing an agent does counts before its guard has reported."""
+    if state.guard == "awaited":
+        reason = "the guard did not report at the start of the session: its hooks are not loaded"
+        raise Stopped(Failure("refused", reason))
+
+
+def _check_refusal(state: TurnState) -> None:
+    """A turn in which something happened without the guard's consent goes no further."""
+    if state.failure is not None and state.failure.kind == "refused":
+        raise Stopped(state.failure)
 
 
 def _read(parser: Parser, line: Line) -> Iterable[AnyUpdate]:

@@ -13,9 +13,10 @@ from remuda import __version__
 from remuda.core.errors import ConfigError, RemudaError
 from remuda.core.ids import ulid
 from remuda.rehearsal.agent import lines, repl
+from remuda.rehearsal.agent.control import Host
 from remuda.rehearsal.agent.hooks import Hooks, Identity
 from remuda.rehearsal.agent.loop import Agent, Setup
-from remuda.rehearsal.agent.messages import Message
+from remuda.rehearsal.agent.messages import Message, ToolUse
 from remuda.rehearsal.agent.model import Endpoint
 from remuda.rehearsal.agent.process import Interrupted, Processes
 from remuda.rehearsal.agent.settings import Settings, read_settings
@@ -43,6 +44,8 @@ class Options(argparse.Namespace):
     session_id: str | None
     resume: str | None
     settings: Path | None
+    setting_sources: str
+    input_format: str
     max_turns: int
 
 
@@ -62,6 +65,18 @@ def _parser() -> argparse.ArgumentParser:
     add("--system-prompt-file", type=Path, metavar="PATH", help="replace the system prompt")
     add("--append-system-prompt-file", type=Path, metavar="PATH", help="add to the system prompt")
     add("--settings", type=Path, metavar="FILE", help="one more settings file with hooks")
+    add(
+        "--setting-sources",
+        choices=("user", "user,project"),
+        default="user,project",
+        help="whose settings count",
+    )
+    add(
+        "--input-format",
+        choices=("text", "stream-json"),
+        default="text",
+        help="a prompt, or a host that converses",
+    )
     add("--max-turns", type=_positive, default=50, metavar="N", help="model turns a prompt may take")
     session = parser.add_mutually_exclusive_group()
     session.add_argument("--session-id", metavar="ID", help="the id of the new session")
@@ -97,9 +112,11 @@ def _read(path: Path, what: str) -> str:
         raise ConfigError(f"cannot read {what} {path}: {error.strerror or 'unknown error'}") from None
 
 
-def _prompt(options: Options, *, interactive: bool) -> str | None:
+def _prompt(options: Options, host: Host | None, *, interactive: bool) -> str | None:
     """The prompt by the one channel in use; stdin only counts where no other is."""
-    if options.prompt is not None:
+    if host is not None:
+        prompt = host.prompt()
+    elif options.prompt is not None:
         prompt = _decode(os.fsencode(options.prompt), "the prompt")
     elif options.prompt_file is not None:
         prompt = _read(options.prompt_file, "the prompt file")
@@ -122,7 +139,9 @@ def _system(options: Options) -> str:
 
 
 def _settings(options: Options, home: Path, cwd: Path) -> Settings:
-    paths = [home / "settings.json", cwd / ".rehearsal" / "settings.json"]
+    paths = [home / "settings.json"]
+    if "project" in options.setting_sources:
+        paths.append(cwd / ".rehearsal" / "settings.json")
     if options.settings is not None:
         if not options.settings.is_file():
             raise ConfigError(f"there is no settings file {options.settings}")
@@ -158,23 +177,39 @@ def _endpoint(environ: Mapping[str, str]) -> Iterator[Endpoint]:
         yield Endpoint.parse(server.url, key)
 
 
-def _run(options: Options, environ: Mapping[str, str], processes: Processes) -> int:
-    interactive = not options.headless and sys.stdin.isatty() and sys.stdout.isatty()
-    prompt = _prompt(options, interactive=interactive)
-    cwd = Path.cwd()
-    home = Path(environ.get("REHEARSAL_HOME") or Path.home() / ".rehearsal").absolute()
-    setup = Setup(options.model, _system(options), options.permission_mode, options.max_turns, cwd)
-    settings = _settings(options, home, cwd)
-    transcript, earlier = _session(options, home)
+def _host(options: Options) -> Host | None:
+    """Whoever converses over the standard streams, if that was asked for."""
+    if options.input_format != "stream-json":
+        return None
+    if not options.headless or options.output_format != "stream-json":
+        raise ConfigError("--input-format stream-json needs -p and --output-format stream-json")
+    return Host(sys.stdin.buffer, sys.stdout.buffer)
+
+
+def _hooks(
+    options: Options, home: Path, cwd: Path, transcript: Transcript, processes: Processes, host: Host | None
+) -> Hooks:
     identity = Identity(
         transcript.session_id,
         lines.shown(transcript.path),
         lines.shown(cwd),
         HOOK_MODES[options.permission_mode],
     )
-    hooks = Hooks(settings, identity, cwd, processes)
+    settings = _settings(options, home, cwd)
+    return Hooks(settings, identity, cwd, processes, *((host.consult,) if host else ()))
+
+
+def _run(options: Options, environ: Mapping[str, str], processes: Processes) -> int:
+    interactive = not options.headless and sys.stdin.isatty() and sys.stdout.isatty()
+    host = _host(options)
+    prompt = _prompt(options, host, interactive=interactive)
+    cwd = Path.cwd()
+    home = Path(environ.get("REHEARSAL_HOME") or Path.home() / ".rehearsal").absolute()
+    setup = Setup(options.model, _system(options), options.permission_mode, options.max_turns, cwd)
+    transcript, earlier = _session(options, home)
+    hooks = _hooks(options, home, cwd, transcript, processes, host)
     with _endpoint(environ) as endpoint:
-        approve = repl.ask_person if interactive else _nobody
+        approve = repl.ask_person if interactive else host.approve if host else _nobody
         emit = _emitter(options, interactive=interactive)
         agent = Agent(setup, endpoint, hooks, transcript, processes, emit, approve)
         agent.start(earlier)
@@ -195,9 +230,9 @@ def _emitter(options: Options, *, interactive: bool) -> lines.Emit:
     return lines.plain(sys.stdout.buffer, sys.stderr.buffer)
 
 
-def _nobody(tool: str) -> str:
+def _nobody(call: ToolUse) -> str:
     """The objection to every tool that needs approval in a headless run."""
-    return f"{tool} needs approval, and nobody is there to approve it."
+    return f"{call.name} needs approval, and nobody is there to approve it."
 
 
 def _complain(message: str) -> None:

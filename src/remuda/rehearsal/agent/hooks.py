@@ -6,7 +6,7 @@ prints garbage or runs out of time has no say, and the tool runs: what a guard m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -102,6 +102,15 @@ def _read(event: Event, output: _Output, *, clean: bool) -> Verdict:
     return Verdict(decision, specific.permission_decision_reason, context)
 
 
+def answered(event: Event, answer: msgspec.Raw) -> Verdict:
+    """What the answer of a host means; one that says nothing readable blocks."""
+    try:
+        output = msgspec.json.decode(answer, type=_Output)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Verdict("block", "The host gave no answer")
+    return _read(event, output, clean=True)
+
+
 def combine(verdicts: Iterable[Verdict]) -> Verdict:
     """The most restrictive verdict, with the context of all."""
     every = tuple(verdicts)
@@ -110,14 +119,30 @@ def combine(verdicts: Iterable[Verdict]) -> Verdict:
     return msgspec.structs.replace(strictest, context=context)
 
 
+Consult = Callable[[Occasion, Mapping[str, object]], list[Verdict]]
+"""Asks a host that wants to be asked as a hook."""
+
+
+def _nobody(_occasion: Occasion, _payload: Mapping[str, object]) -> list[Verdict]:
+    return []
+
+
 class Hooks:
     """The hooks of a session: asks all that an occasion concerns."""
 
-    def __init__(self, settings: Settings, identity: Identity, cwd: Path, processes: Processes) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        identity: Identity,
+        cwd: Path,
+        processes: Processes,
+        consult: Consult = _nobody,
+    ) -> None:
         self._settings = settings
         self._identity = identity
         self._cwd = cwd
         self._processes = processes
+        self._consult = consult
 
     def ask(self, occasion: Occasion) -> Verdict:
         """Run every hook of the occasion, one after the other, and take the strictest answer."""
@@ -127,7 +152,12 @@ class Hooks:
         env = {"CLAUDE_PROJECT_DIR": str(self._cwd)}
         return combine(
             [
-                judge(event, self._processes.run(Command(hook.command, self._cwd, hook.timeout, stdin, env)))
-                for hook in self._settings.hooks_for(event, occasion.subject)
+                *self._consult(occasion, payload),
+                *(
+                    judge(
+                        event, self._processes.run(Command(hook.command, self._cwd, hook.timeout, stdin, env))
+                    )
+                    for hook in self._settings.hooks_for(event, occasion.subject)
+                ),
             ]
         )

@@ -28,8 +28,8 @@ from remuda.rehearsal.agent.tools import Mode, Outcome
 
 MAX_TOKENS = 8192
 
-Approve = Callable[[str], str | None]
-"""Asks whoever is there whether a tool may run; returns why it may not, or None."""
+Approve = Callable[[ToolUse], str | None]
+"""Asks whoever is there whether a tool call may run; returns why it may not, or None."""
 
 
 class Setup(Struct, frozen=True):
@@ -163,7 +163,7 @@ class Agent:
         permission = tools.permission(self._setup.mode, call.name, verdict.decision)
         if permission == "refuse":
             return Outcome("refused", f"A hook blocked {call.name}: {verdict.reason}")
-        if permission == "ask" and (objection := self._approve(call.name)):
+        if permission == "ask" and (objection := self._approve(call)):
             return Outcome("refused", f"{objection} {verdict.reason}".strip())
         return self._follow_up(about, tools.run(tool, self._setup.cwd, self._processes))
 

@@ -7,16 +7,17 @@ import sys
 
 from remuda import __version__
 from remuda.rehearsal.agent.loop import Agent
+from remuda.rehearsal.agent.messages import ToolUse
 from remuda.rehearsal.agent.process import Interrupted
 
 
-def ask_person(tool: str) -> str | None:
-    """Ask the person at the terminal whether a tool may run."""
+def ask_person(call: ToolUse) -> str | None:
+    """Ask the person at the terminal whether a tool call may run."""
     try:
-        answer = input(f"Allow {tool}? [y/N] ")
+        answer = input(f"Allow {call.name}? [y/N] ")
     except (EOFError, UnicodeDecodeError):
         answer = ""
-    return None if answer.strip().lower() in ("y", "yes") else f"The user did not allow {tool}."
+    return None if answer.strip().lower() in ("y", "yes") else f"The user did not allow {call.name}."
 
 
 def converse(agent: Agent, first: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from remuda.core.errors import NotFoundError, RefusedError, UsageError
@@ -13,6 +14,7 @@ from remuda.runtimes.base import (
     Channel,
     Conduct,
     Feature,
+    Guarding,
     HelpCheck,
     Invocation,
     Runtime,
@@ -41,6 +43,9 @@ _ALWAYS = ("--yes-always", "--no-suggest-shell-commands", "--no-detect-urls", "-
 _LOOK_ONLY = ("--chat-mode=ask", "--dry-run", "--load=", "--test-cmd=", "--no-notifications")
 """Replies are not applied, and no command of a configuration file is run. --dry-run alone would still stage
 files."""
+
+_PROJECT_SETTINGS = (".aider.conf.yml", ".env", ".aider.model.settings.yml", ".aider.model.metadata.json")
+"""The files of a project that are settings for Aider."""
 
 _GIT_FALLBACK = "[user]\n\tname = aider\n\temail = aider@localhost\n[include]\n\tpath = /etc/gitconfig\n"
 """Aider writes a made-up author into the repository's configuration where git knows none."""
@@ -103,10 +108,14 @@ def _history(turn: Turn) -> tuple[str, ...]:
     return (f"--chat-history-file={path}", f"--input-history-file={turn.scratch / 'input.history'}", *restore)
 
 
+def _top(cwd: Path) -> Path | None:
+    """The top folder of the repository that a folder belongs to."""
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
+
+
 def _git(cwd: Path) -> tuple[str, ...]:
     """Outside a repository aider would make one."""
-    found = any((folder / ".git").exists() for folder in (cwd, *cwd.parents))
-    return () if found else ("--no-git",)
+    return () if _top(cwd) else ("--no-git",)
 
 
 def print_command(turn: Turn) -> Invocation:
@@ -140,6 +149,18 @@ def spawn_command(turn: Turn) -> Invocation:
     )
 
 
+def objection(turn: Turn) -> str | None:
+    """What Aider reads from a project as its own settings: they can have commands run at its start, and a
+    .env file sets any variable, for the programs that Aider runs as well. Nothing keeps Aider from reading
+    them."""
+    found = _top(turn.cwd)
+    for place in dict.fromkeys((turn.cwd, found) if found else (turn.cwd,)):
+        for name in _PROJECT_SETTINGS:
+            if os.path.lexists(place / name):
+                return f"Aider would take {place / name} for settings of its own"
+    return None
+
+
 def disarm(prompt: str) -> str:
     """Aider runs a leading slash as a command of its own and a leading bang in a shell; a space in front
     keeps both text."""
@@ -166,6 +187,12 @@ RUNTIME = Runtime(
     print_command=print_command,
     spawn_command=spawn_command,
     parser=parser,
+    guarding=Guarding(
+        by="removal",
+        objection=objection,
+        note="it answers and applies nothing; capabilities that write are refused, and so are projects with "
+        "settings of Aider's or a .env file",
+    ),
     disarm=disarm,
     help_checks=(
         HelpCheck(
@@ -214,6 +241,7 @@ RUNTIME = Runtime(
         "Aider edits only with --permission bypass; otherwise it answers and applies nothing.",
         "The repository map is off, as it leaves a cache in the repository: '-- --map-tokens 1024' adds it.",
         "Commits are left to you: '-- --auto-commits' lets aider make them. New files are staged.",
-        "A project's .env and .aider.conf.yml are aider's own configuration: trust the project.",
+        "A project's .env and .aider.conf.yml are aider's own configuration: trust the project, or use a "
+        "capability, which refuses to run there.",
     ),
 )

@@ -10,6 +10,7 @@ from remuda.runtimes.base import (
     Channel,
     Conduct,
     Feature,
+    Guarding,
     HelpCheck,
     Invocation,
     Runtime,
@@ -109,6 +110,11 @@ RUNTIME = Runtime(
     print_command=print_command,
     spawn_command=spawn_command,
     parser=parser,
+    guarding=Guarding(
+        by="nothing",
+        note="it runs every tool of its bundle unasked, has no connection that asks, and a hook module that "
+        "fails lets the tool run",
+    ),
     disarm=disarm,
     help_checks=(
         HelpCheck(

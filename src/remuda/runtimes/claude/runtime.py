@@ -4,73 +4,40 @@ from __future__ import annotations
 
 from remuda.runtimes.base import (
     PROMPT,
-    Access,
     Channel,
     Conduct,
     Feature,
     HelpCheck,
     Invocation,
-    Permission,
     Runtime,
-    ScratchFile,
     Turn,
-    system_prompt_files,
 )
+from remuda.runtimes.claude.command import CONVERSATION, VERSION, common, environment
+from remuda.runtimes.claude.guarded import GUARDING
+from remuda.runtimes.claude.hooks import WIRING
 from remuda.runtimes.claude.stream import parser
-
-VERSION = "2.1.325"
-_READING_TOOLS = "Read,Grep,Glob"
-
-
-def _permission(permission: Permission, access: Access | None) -> tuple[str, ...]:
-    """Claude's own modes. An access bound always wins over a bypass, which would lift it."""
-    if access == "read":
-        return ("--permission-mode", "default", "--tools", _READING_TOOLS)
-    if access == "workspace":
-        return ("--permission-mode", "acceptEdits")
-    return ("--permission-mode", "bypassPermissions" if permission == "bypass" else "default")
-
-
-def _common(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile, ...]]:
-    """What the headless and the interactive command share: session, model, permissions, system prompts."""
-    arguments = ["--resume" if turn.resume else "--session-id", turn.session]
-    arguments += _permission(turn.permission, turn.access)
-    if turn.model:
-        arguments += ["--model", turn.model]
-    prompts, files = system_prompt_files(turn)
-    return (*arguments, *prompts, *turn.extra), files
-
-
-def _env(turn: Turn) -> dict[str, str]:
-    """Another model endpoint, with a key that is worth nothing anywhere else."""
-    if turn.endpoint is None:
-        return {}
-    return {"ANTHROPIC_BASE_URL": turn.endpoint, "ANTHROPIC_API_KEY": "remuda-endpoint-key"}
 
 
 def print_command(turn: Turn) -> Invocation:
     """One headless turn with a JSON event stream."""
-    arguments, files = _common(turn)
+    arguments, files = common(turn, turn.permission)
     return Invocation(
         arguments=("-p", "--output-format", "stream-json", "--verbose", *arguments),
-        env=_env(turn),
+        env=environment(turn),
         files=files,
     )
 
 
 def spawn_command(turn: Turn) -> Invocation:
     """The terminal interface."""
-    arguments, files = _common(turn)
-    return Invocation(arguments=arguments, env=_env(turn), files=files)
+    arguments, files = common(turn, turn.permission)
+    return Invocation(arguments=arguments, env=environment(turn), files=files)
 
 
 def connect(turn: Turn) -> Invocation:
     """Several turns in one process, with permission requests answered over stdin."""
-    arguments, files = _common(turn)
-    protocol = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
-    return Invocation(
-        arguments=(*protocol, "--permission-prompt-tool", "stdio", *arguments), env=_env(turn), files=files
-    )
+    arguments, files = common(turn, turn.permission)
+    return Invocation(arguments=(*CONVERSATION, *arguments), env=environment(turn), files=files)
 
 
 def disarm(prompt: str) -> str:
@@ -95,12 +62,15 @@ RUNTIME = Runtime(
     spawn_command=spawn_command,
     connect=connect,
     parser=parser,
+    guarding=GUARDING,
+    wiring=WIRING,
     disarm=disarm,
     help_checks=(
         HelpCheck(
             ("--help",),
             (
-                *("--print", "--output-format", "--verbose", "--permission-mode", "--tools", "--model"),
+                *("--print", "--output-format", "--verbose", "--permission-mode", "--model"),
+                *("--input-format", "--setting-sources", "--settings", "--strict-mcp-config"),
                 *("--session-id", "--resume", "--system-prompt", "--append-system-prompt"),
             ),
         ),

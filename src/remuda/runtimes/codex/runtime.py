@@ -8,17 +8,20 @@ from pathlib import Path
 
 from remuda.runtimes.base import (
     PROMPT,
-    Access,
     Channel,
     Conduct,
     Feature,
+    Guarding,
     HelpCheck,
     Invocation,
+    Parser,
     Permission,
     Runtime,
     ScratchFile,
     Turn,
 )
+from remuda.runtimes.codex.guarded import objection, settings
+from remuda.runtimes.codex.hooks import WIRING
 from remuda.runtimes.codex.stream import parser
 
 VERSION = "0.166.0"
@@ -26,11 +29,9 @@ _ENDPOINT_KEY = "REMUDA_ENDPOINT_KEY"
 _QUIET = ("-c", "analytics.enabled=false", "-c", 'otel.metrics_exporter="none"')
 
 
-def _permission(permission: Permission, access: Access | None) -> tuple[str, ...]:
-    """Codex's own sandbox. An access bound always wins over a bypass, which would lift it."""
-    if access == "workspace":
-        return ("-s", "workspace-write")
-    if access is None and permission == "bypass":
+def _permission(permission: Permission) -> tuple[str, ...]:
+    """Codex's own sandbox, or nothing that holds it."""
+    if permission == "bypass":
         return ("--dangerously-bypass-approvals-and-sandbox",)
     return ("-s", "read-only")
 
@@ -84,7 +85,7 @@ def print_command(turn: Turn) -> Invocation:
     resume = ("resume", turn.session) if turn.resume else ()
     return Invocation(
         arguments=(
-            *("exec", "--json", "--skip-git-repo-check", *_permission(turn.permission, turn.access)),
+            *("exec", "--json", "--skip-git-repo-check", *_permission(turn.permission)),
             *(*common, *turn.extra, *resume),
         ),
         env=_env(turn),
@@ -97,7 +98,7 @@ def spawn_command(turn: Turn) -> Invocation:
     """The terminal interface, without the daemon that would outlive it."""
     common, files = _common(turn)
     resume = ("resume", turn.session) if turn.resume else ()
-    permission = _permission(turn.permission, turn.access)
+    permission = _permission(turn.permission)
     return Invocation(
         arguments=(*resume, "--no-daemon", *permission, *common, *turn.extra), env=_env(turn), files=files
     )
@@ -107,6 +108,21 @@ def connect(turn: Turn) -> Invocation:
     """The app server: threads, turns and approvals over stdin and stdout."""
     common, files = _common(turn)
     return Invocation(arguments=("app-server", *common, *turn.extra), env=_env(turn), files=files)
+
+
+def guarded_command(turn: Turn) -> Invocation:
+    """The app server with the guard in it. Model and instructions are given over the connection."""
+    guard = turn.guard
+    guarding = settings(turn, guard) if guard is not None else ()
+    return Invocation(arguments=("app-server", *_QUIET, *_endpoint(turn), *guarding), env=_env(turn))
+
+
+def guarded_parser(turn: Turn, prompt: str) -> Parser:
+    """The connection of a guarded turn."""
+    from remuda.runtimes.codex.connection import GuardedParser
+
+    assert turn.guard is not None
+    return GuardedParser(turn, prompt, turn.guard)
 
 
 def examine(environ: Mapping[str, str]) -> list[str]:
@@ -135,6 +151,17 @@ RUNTIME = Runtime(
     spawn_command=spawn_command,
     connect=connect,
     parser=parser,
+    guarding=Guarding(
+        by="approval",
+        command=guarded_command,
+        channel=Channel("connection", (), VERSION, note="app-server, byte for byte"),
+        parser=guarded_parser,
+        objection=objection,
+        needs_hooks=True,
+        instructions=("AGENTS.md",),
+        note="asks about every command and file; a hook stands behind that",
+    ),
+    wiring=WIRING,
     examine=examine,
     help_checks=(
         HelpCheck(
@@ -161,4 +188,9 @@ RUNTIME = Runtime(
         "usage": Feature("verified"),
         "sandbox": Feature("verified", "bundled bubblewrap: read-only, workspace-write"),
     },
+    notes=(
+        "Under guard, those who only read work in Codex's read-only sandbox, and builders in none: Codex "
+        "runs an approved command that its sandbox stops a second time without it.",
+        "Under guard, web search, pictures, sub-agents, plugins and terminals are off, for they ask nobody.",
+    ),
 )

@@ -11,7 +11,7 @@ from remuda.runtimes.base import Parser, Turn, TurnState
 from remuda.runtimes.failures import failure
 from remuda.runtimes.jsonlines import JsonLineParser
 
-_TOOLS: dict[str, ToolKind] = {
+TOOLS: dict[str, ToolKind] = {
     "command_execution": "execute",
     "file_change": "edit",
     "mcp_tool_call": "other",
@@ -20,12 +20,14 @@ _TOOLS: dict[str, ToolKind] = {
 }
 
 
-class _Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True):
+    """A file that is changed, and how."""
+
     path: str = ""
     kind: str = ""
 
 
-class _Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True):
     """A thing in a turn; which fields it has depends on its type."""
 
     id: str = ""
@@ -38,7 +40,7 @@ class _Item(msgspec.Struct, frozen=True):
     server: str = ""
     tool: str = ""
     query: str = ""
-    changes: list[_Change] = []
+    changes: list[Change] = []
 
 
 class _Usage(msgspec.Struct, frozen=True):
@@ -56,13 +58,14 @@ class _Error(msgspec.Struct, frozen=True):
 class _Line(msgspec.Struct, frozen=True):
     type: str = ""
     thread_id: str | None = None
-    item: _Item = _Item()
+    item: Item = Item()
     usage: _Usage = _Usage()
     message: str = ""
     error: _Error = _Error()
 
 
-def _title(item: _Item) -> str:
+def title(item: Item) -> str:
+    """What a tool call is about, in a few words."""
     if item.type == "file_change":
         return ", ".join(change.path for change in item.changes) or "edit"
     if item.type == "mcp_tool_call":
@@ -70,29 +73,31 @@ def _title(item: _Item) -> str:
     return item.command or item.query or item.tool or item.type
 
 
-def _call(item: _Item) -> ToolCall:
-    shown = {"command": item.command} if item.command else {"title": _title(item)}
+def called(item: Item) -> ToolCall:
+    """A tool call that begins."""
+    shown = {"command": item.command} if item.command else {"title": title(item)}
     return ToolCall(
         tool_call_id=item.id,
-        title=_title(item),
-        kind=_TOOLS[item.type],
+        title=title(item),
+        kind=TOOLS[item.type],
         status="in_progress",
         raw_input=msgspec.Raw(msgspec.json.encode(shown)),
     )
 
 
-def _completed(state: TurnState, item: _Item, started: set[str]) -> Iterator[AnyUpdate]:
+def completed(state: TurnState, item: Item, started: set[str]) -> Iterator[AnyUpdate]:
+    """What a thing that is complete tells; ``started`` are the tool calls that were seen to begin."""
     if item.type == "agent_message":
         state.text = item.text
         yield message(item.text)
     elif item.type == "reasoning":
         yield thought(item.text)
-    elif item.type in _TOOLS:
+    elif item.type in TOOLS:
         if item.id not in started:
-            yield _call(item)
+            yield called(item)
         failed = item.status in ("failed", "declined") or bool(item.exit_code)
         if item.status == "declined":
-            state.refused.append(_title(item))
+            state.refused.append(title(item))
         yield tool_output(item.id, "failed" if failed else "completed", item.aggregated_output)
 
 
@@ -121,13 +126,13 @@ def parser(_turn: Turn, _prompt: str) -> Parser:
                 state.failure = failure(line.error.message)
             case "turn.completed":
                 _turn_completed(state, line.usage)
-            case "item.started" if line.item.type in _TOOLS:
+            case "item.started" if line.item.type in TOOLS:
                 state.trouble = None
                 started.add(line.item.id)
-                return (_call(line.item),)
+                return (called(line.item),)
             case "item.completed" if line.item.type != "error":
                 state.trouble = None
-                return _completed(state, line.item, started)
+                return completed(state, line.item, started)
         return ()
 
     return JsonLineParser(_Line, read)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from remuda.core.errors import UsageError
 from remuda.runtimes.base import (
     PROMPT,
-    Access,
     Channel,
     Conduct,
     Feature,
+    Guarding,
     HelpCheck,
     Invocation,
     Permission,
@@ -16,6 +18,8 @@ from remuda.runtimes.base import (
     ScratchFile,
     Turn,
 )
+from remuda.runtimes.copilot import guarded
+from remuda.runtimes.copilot.hooks import WIRING
 from remuda.runtimes.copilot.stream import parser
 
 VERSION = "1.0.102"
@@ -23,12 +27,7 @@ _USAGE_FILE = "copilot-usage.json"
 _INSTRUCTIONS = "remuda.instructions.md"
 
 
-def _permission(permission: Permission, access: Access | None) -> tuple[str, ...]:
-    """Copilot's own switches. An access bound always wins over a bypass, which would lift it."""
-    if access == "read":
-        return ("--available-tools=view,grep,glob",)
-    if access == "workspace":
-        return ("--allow-tool=write",)
+def _permission(permission: Permission) -> tuple[str, ...]:
     return ("--allow-all-tools",) if permission == "bypass" else ()
 
 
@@ -48,38 +47,52 @@ def _env(turn: Turn) -> dict[str, str]:
     return env
 
 
-def _invocation(turn: Turn, *leading: str) -> Invocation:
+def _invocation(turn: Turn, *arguments: str) -> Invocation:
     if turn.system_prompt is not None:
         raise UsageError(
             "Copilot has no way to replace its system prompt",
             "Use --append-system-prompt, or another agent (claude, codex).",
         )
-    session = f"--resume={turn.session}" if turn.resume else f"--session-id={turn.session}"
     model = () if turn.model is None else ("--model", turn.model)
     files: tuple[ScratchFile, ...] = ()
     if turn.append_system_prompt is not None:
         files = (ScratchFile(_INSTRUCTIONS, f"---\napplyTo: '**'\n---\n{turn.append_system_prompt}\n"),)
-    return Invocation(
-        arguments=(*leading, session, *_permission(turn.permission, turn.access), *model, *turn.extra),
-        env=_env(turn),
-        files=files,
-    )
+    return Invocation(arguments=(*arguments, *model, *turn.extra), env=_env(turn), files=files)
+
+
+def _session(turn: Turn) -> str:
+    return f"--resume={turn.session}" if turn.resume else f"--session-id={turn.session}"
 
 
 def print_command(turn: Turn) -> Invocation:
     """One headless turn with a JSON event stream. The stream has no token counts: a file gets them."""
-    usage = str(turn.scratch / _USAGE_FILE)
-    return _invocation(turn, "--output-format", "json", "--no-ask-user", "--usage-output-file", usage)
+    usage = ("--usage-output-file", str(turn.scratch / _USAGE_FILE))
+    leading = ("--output-format", "json", "--no-ask-user", *usage, _session(turn))
+    return _invocation(turn, *leading, *_permission(turn.permission))
 
 
 def spawn_command(turn: Turn) -> Invocation:
     """The terminal interface."""
-    return _invocation(turn)
+    return _invocation(turn, _session(turn), *_permission(turn.permission))
 
 
 def connect(turn: Turn) -> Invocation:
     """The Agent Client Protocol over stdin and stdout."""
-    return _invocation(turn, "--acp")
+    return _invocation(turn, "--acp", *_permission(turn.permission))
+
+
+def guarded_command(turn: Turn) -> Invocation:
+    """A connection with nothing but tools that ask, and with the guard's hook in a plugin of its own."""
+    assert turn.guard is not None
+    tools = f"--available-tools={','.join(guarded.TOOLS)}"
+    invocation = _invocation(
+        turn, "--acp", "--no-ask-user", "--disable-builtin-mcps", tools, "--plugin-dir", str(turn.scratch)
+    )
+    return msgspec.structs.replace(
+        invocation,
+        env={**invocation.env, "COPILOT_ALLOW_ALL": "false"},
+        files=(*invocation.files, *guarded.plugin(turn.guard)),
+    )
 
 
 RUNTIME = Runtime(
@@ -103,13 +116,27 @@ RUNTIME = Runtime(
     spawn_command=spawn_command,
     connect=connect,
     parser=parser,
+    guarding=Guarding(
+        by="approval",
+        command=guarded_command,
+        channel=Channel(
+            *("connection", (), VERSION),
+            arrives="trimmed",
+            note="ACP; lines with the date and a note go in front, white space at the end is dropped",
+        ),
+        parser=guarded.parser,
+        objection=guarded.objection,
+        needs_hooks=True,
+        note="ACP, with the shell and edits only, and a hook that tells why a call is refused",
+    ),
+    wiring=WIRING,
     leaves=_USAGE_FILE,
     help_checks=(
         HelpCheck(
             ("--help",),
             (
                 *("--prompt", "--output-format", "--usage-output-file", "--session-id", "--resume"),
-                *("--model", "--allow-all-tools", "--allow-tool", "--available-tools", "--acp"),
+                *("--model", "--allow-all-tools", "--available-tools", "--plugin-dir", "--acp"),
             ),
         ),
     ),

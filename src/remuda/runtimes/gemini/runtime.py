@@ -9,10 +9,10 @@ import msgspec
 
 from remuda.runtimes.base import (
     PROMPT,
-    Access,
     Channel,
     Conduct,
     Feature,
+    Guarding,
     HelpCheck,
     Invocation,
     Permission,
@@ -20,11 +20,12 @@ from remuda.runtimes.base import (
     ScratchFile,
     Turn,
 )
+from remuda.runtimes.gemini import guarded
+from remuda.runtimes.gemini.hooks import WIRING
 from remuda.runtimes.gemini.stream import LOGIN_HINT, parser
 
 VERSION = "0.61.0"
 _SYSTEM = "system.md"
-_BOUND = "bound.toml"
 _SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "general": {
@@ -39,36 +40,10 @@ _SETTINGS = {
 """Settings for another model endpoint: the kind of login it takes, to report to nobody, to try twice at most
 and only once where nobody listens."""
 
-_READING = (
-    *("list_directory", "read_file", "read_many_files", "grep_search", "glob", "google_web_search"),
-    *("update_topic", "write_todos", "complete_task", "invoke_agent"),
-)
-_ALLOWED: dict[Access, tuple[str, ...]] = {
-    "read": _READING,
-    "workspace": (*_READING, "replace", "write_file"),
-}
 
-
-def _bound(access: Access) -> str:
-    """A policy with the tools of an access bound and no other: Gemini cannot bound a shell to a folder."""
-    return (
-        f'[[rule]]\ntoolName = {json.dumps(_ALLOWED[access])}\ndecision = "allow"\npriority = 999\n\n'
-        '[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n'
-    )
-
-
-def _permission(turn: Turn) -> tuple[str, ...]:
-    """Gemini's approval modes. What a mode would ask about is not even offered to the model when nobody is
-    there. A bound is a policy of the highest rank, and of the next one in case an administrator has some."""
-    if turn.access is None:
-        return ("--approval-mode", _mode(turn.permission))
-    file = str(turn.scratch / _BOUND)
-    mode = "auto_edit" if turn.access == "workspace" else "default"
-    return ("--approval-mode", mode, "--admin-policy", file, "--policy", file)
-
-
-def _mode(permission: Permission) -> str:
-    return "yolo" if permission == "bypass" else "default"
+def _mode(permission: Permission) -> tuple[str, ...]:
+    """Gemini's approval mode. What it would ask about is not even offered to the model with nobody there."""
+    return ("--approval-mode", "yolo" if permission == "bypass" else "default")
 
 
 def _env(turn: Turn) -> dict[str, str]:
@@ -87,45 +62,60 @@ def _env(turn: Turn) -> dict[str, str]:
     return env
 
 
-def _invocation(turn: Turn, *leading: str) -> Invocation:
+def _invocation(turn: Turn, *arguments: str) -> Invocation:
     """What all ways to start have in common. Additional instructions become a part of a system prompt that is
     given; for its own, Gemini has no private place to add some."""
-    session = ("--resume", turn.session) if turn.resume else ("--session-id", turn.session)
     model = ("--model", turn.model) if turn.model else ()
-    files = [ScratchFile(_BOUND, _bound(turn.access))] if turn.access else []
+    files: tuple[ScratchFile, ...] = ()
     preamble = turn.append_system_prompt or ""
     if turn.system_prompt is not None:
-        files.append(ScratchFile(_SYSTEM, "\n\n".join(filter(None, (turn.system_prompt, preamble)))))
+        files = (ScratchFile(_SYSTEM, "\n\n".join(filter(None, (turn.system_prompt, preamble)))),)
         preamble = ""
     return Invocation(
-        arguments=(*leading, *session, *_permission(turn), *model, *turn.extra),
+        arguments=(*arguments, *model, *turn.extra),
         env=_env(turn),
-        files=tuple(files),
+        files=files,
         preamble=preamble,
         keeps=turn.endpoint is not None,
         kept=(ScratchFile(".gemini/settings.json", json.dumps(_SETTINGS)),) if turn.endpoint else (),
     )
 
 
-def print_command(turn: Turn) -> Invocation:
-    """One headless turn with a JSON event stream, in a folder that Gemini need not have been told to trust.
+def _session(turn: Turn) -> tuple[str, str]:
+    return ("--resume", turn.session) if turn.resume else ("--session-id", turn.session)
 
-    When a model call fails, Gemini writes the whole conversation into the folder for temporary files, for
-    everybody to read: so that folder is a private one.
-    """
-    invocation = _invocation(turn, "--output-format", "stream-json", "--skip-trust")
-    private = {"TMPDIR": str(turn.keep), "GEMINI_CLI_NO_RELAUNCH": "true"}
-    return msgspec.structs.replace(invocation, env={**invocation.env, **private}, keeps=True)
+
+def _private(turn: Turn, invocation: Invocation, **more: str) -> Invocation:
+    """When a model call fails, Gemini writes the whole conversation into the folder for temporary files, for
+    everybody to read: so that folder is a private one."""
+    env = {**invocation.env, "TMPDIR": str(turn.keep), "GEMINI_CLI_NO_RELAUNCH": "true", **more}
+    return msgspec.structs.replace(invocation, env=env, keeps=True)
+
+
+def print_command(turn: Turn) -> Invocation:
+    """One headless turn with a JSON event stream, in a folder that Gemini was perhaps never told to trust."""
+    leading = ("--output-format", "stream-json", "--skip-trust")
+    return _private(turn, _invocation(turn, *leading, *_session(turn), *_mode(turn.permission)))
 
 
 def spawn_command(turn: Turn) -> Invocation:
     """The terminal interface."""
-    return _invocation(turn)
+    return _invocation(turn, *_session(turn), *_mode(turn.permission))
 
 
 def connect(turn: Turn) -> Invocation:
     """The Agent Client Protocol over stdin and stdout."""
-    return _invocation(turn, "--acp")
+    return _invocation(turn, "--acp", *_mode(turn.permission))
+
+
+def guarded_command(turn: Turn) -> Invocation:
+    """A connection on which every tool asks: by a policy of the highest rank, and of the next one. In a
+    folder that is not trusted, nothing that lies in it counts."""
+    policy = str(turn.scratch / guarded.POLICY)
+    asking = ("--approval-mode", "default", "--admin-policy", policy, "--policy", policy)
+    invocation = _private(turn, _invocation(turn, "--acp", *asking), GEMINI_CLI_TRUST_WORKSPACE="false")
+    files = (*invocation.files, ScratchFile(guarded.POLICY, guarded.RULES))
+    return msgspec.structs.replace(invocation, files=files)
 
 
 def disarm(prompt: str) -> str:
@@ -157,6 +147,16 @@ RUNTIME = Runtime(
     spawn_command=spawn_command,
     connect=connect,
     parser=parser,
+    guarding=Guarding(
+        by="approval",
+        command=guarded_command,
+        channel=Channel("connection", (), VERSION, note="ACP; a text of its own beside the context"),
+        parser=guarded.parser,
+        objection=guarded.objection,
+        instructions=("GEMINI.md",),
+        note="ACP, with a policy by which every tool asks; no agents below it, no MCP servers",
+    ),
+    wiring=WIRING,
     disarm=disarm,
     examine=examine,
     help_checks=(
@@ -177,7 +177,6 @@ RUNTIME = Runtime(
     patience=7.0,
     conduct=Conduct(
         ask="silent",
-        builder_writes=False,
         tells_thoughts=False,
         cache_writes=False,
         own_sessions=False,

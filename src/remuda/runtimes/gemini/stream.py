@@ -154,6 +154,22 @@ def _reader() -> Read[_Line]:
     return read
 
 
+def hear(state: TurnState, line: bytes) -> None:
+    """Take note of a failed attempt, of settings that cannot be read and of a missing login. A colon behind
+    the attempt means that the server has said how long to wait: its limit was reached."""
+    text = _plain(line)
+    if retry := _RETRY.match(text):
+        limited = retry[0].endswith(":")
+        status = int(retry["status"]) if retry["status"] else 429 if limited else None
+        state.trouble = _lasting(_told(text[retry.end() :], status), passing=limited)
+    elif state.session is None:
+        state.trouble = _obstacle(text) or state.trouble
+
+
+def _plain(line: bytes) -> str:
+    return _COLOUR.sub("", line.decode("utf-8", "replace")).strip()
+
+
 class _GeminiParser(JsonLineParser[_Line]):
     """The stream says nothing while Gemini repeats a request, which it does for minutes: stderr does."""
 
@@ -161,16 +177,9 @@ class _GeminiParser(JsonLineParser[_Line]):
     """Whether the limit that was reached is one that waiting helps against; Google calls both a quota."""
 
     def hear(self, line: bytes) -> None:
-        """Take note of a failed attempt, of settings that cannot be read and of a missing login. A colon
-        behind the attempt means that the server has said how long to wait: its limit was reached."""
-        text = _COLOUR.sub("", line.decode("utf-8", "replace")).strip()
-        if retry := _RETRY.match(text):
-            limited = retry[0].endswith(":")
-            status = int(retry["status"]) if retry["status"] else 429 if limited else None
-            self.state.trouble = _lasting(_told(text[retry.end() :], status), passing=limited)
-        elif self.state.session is None:
-            self.state.trouble = _obstacle(text) or self.state.trouble
-        self._passing = self._passing or _PASSING.match(text) is not None
+        """Take note of trouble."""
+        hear(self.state, line)
+        self._passing = self._passing or _PASSING.match(_plain(line)) is not None
 
     def finish(self, leftover: bytes | None) -> None:
         """The output has ended, and all of stderr was heard."""

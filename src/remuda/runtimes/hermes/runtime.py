@@ -7,8 +7,23 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from remuda.core.errors import RefusedError, UsageError
-from remuda.runtimes.base import Channel, Conduct, Feature, HelpCheck, Invocation, Runtime, ScratchFile, Turn
+from remuda.runtimes.base import (
+    Channel,
+    Conduct,
+    Feature,
+    Guard,
+    Guarding,
+    HelpCheck,
+    Invocation,
+    Runtime,
+    ScratchFile,
+    Turn,
+)
+from remuda.runtimes.hermes import guarded, plugin
+from remuda.runtimes.hermes.hooks import WIRING
 from remuda.runtimes.hermes.stream import parser
 
 VERSION = "0.19.0"
@@ -16,8 +31,8 @@ _ADMINISTRATED = Path("/etc/hermes")
 _NOWHERE = "/dev/null"
 _MODEL = "gpt-5.4"
 
-_PLAIN_PATH = re.compile(r"/[^:'\\$\n]*")
-"""A path that means one folder in a list of folders, and itself in an env file."""
+_PLAIN_PATH = re.compile(r"/[^'\\$\n]*")
+"""A path that means itself in an env file."""
 
 _BOUNDS: dict[str, object] = {
     "approvals": {"mode": "manual", "deny": ["*"]},
@@ -26,6 +41,22 @@ _BOUNDS: dict[str, object] = {
     "skills": {"write_approval": True},
 }
 """No shell command at all: Hermes asks about dangerous ones only. What it learns waits for a person."""
+
+_GUARDED: dict[str, object] = {
+    **_BOUNDS,
+    "approvals": {"mode": "manual"},
+    "delegation": {"subagent_auto_approve": False},
+    "plugins": {"enabled": [], "disabled": []},
+}
+"""Every tool asks by our plugin, and no other plugin is loaded."""
+
+_ASKING = {
+    **dict.fromkeys(("HERMES_YOLO_MODE", "HERMES_EXEC_ASK", "HERMES_SAFE_MODE"), "0"),
+    **dict.fromkeys(("HERMES_GATEWAY_SESSION", "HERMES_CRON_SESSION"), "0"),
+    "HERMES_ENABLE_PROJECT_PLUGINS": "0",
+    "HERMES_ACCEPT_HOOKS": "0",
+}
+"""What would keep plugins out, answer for the user, or ask elsewhere than over the connection."""
 
 
 def _endpoint(turn: Turn) -> dict[str, object]:
@@ -44,9 +75,9 @@ def _endpoint(turn: Turn) -> dict[str, object]:
     }
 
 
-def _config(turn: Turn, bounded: bool) -> dict[str, object]:
+def _config(turn: Turn, bounds: Mapping[str, object]) -> dict[str, object]:
     """What this turn sets aside of the user's configuration, which stays untouched."""
-    config = dict(_BOUNDS) if bounded else {}
+    config = dict(bounds)
     if turn.endpoint is not None:
         config |= _endpoint(turn)
     elif turn.model:
@@ -64,34 +95,42 @@ def _agent(turn: Turn) -> dict[str, object]:
     return agent
 
 
-def _variables(turn: Turn, bounded: bool) -> dict[str, str]:
-    """Bounds that hold in the whole process, for the agents below it too. An access bound also keeps out the
-    user's own tools (MCP servers, plugins), which ask nobody."""
-    if not bounded:
-        return {"HERMES_YOLO_MODE": "1"} if turn.permission == "bypass" else {}
+class _Bounds(msgspec.Struct, frozen=True):
+    """What holds a turn: settings, variables that hold in the whole process, and files."""
+
+    config: Mapping[str, object] = {}
+    variables: Mapping[str, str] = {}
+    files: tuple[ScratchFile, ...] = ()
+
+
+def _refusing() -> _Bounds:
+    """Nobody is there to be asked, so that nothing runs that asks."""
     variables = {"HERMES_YOLO_MODE": "0", "HERMES_EXEC_ASK": "1", "HERMES_WRITE_SAFE_ROOT": _NOWHERE}
-    if turn.access is not None:
-        variables["HERMES_SAFE_MODE"] = "1"
-    if turn.access == "workspace":
-        if not _PLAIN_PATH.fullmatch(str(turn.cwd)):
-            raise RefusedError(
-                "Hermes cannot be held to a folder with such a name",
-                "Rename it: no colon, quote, backslash or dollar sign.",
-            )
-        variables["HERMES_WRITE_SAFE_ROOT"] = str(turn.cwd)
-    return variables
+    return _Bounds(_BOUNDS, variables)
 
 
-def _invocation(turn: Turn, arguments: tuple[str, ...], bounded: bool) -> Invocation:
+def _guarded(turn: Turn, guard: Guard) -> _Bounds:
+    """Our plugin in the place of those that come with Hermes, where no setting of the user's reaches."""
+    place = str(turn.scratch / plugin.FOLDER)
+    if not _PLAIN_PATH.fullmatch(place):
+        raise RefusedError(
+            "Hermes cannot be guarded from a folder with such a name",
+            "Set REMUDA_HOME or XDG_RUNTIME_DIR to one without quote, backslash and dollar sign.",
+        )
+    variables = {**_ASKING, "HERMES_BUNDLED_PLUGINS": place}
+    return _Bounds(_GUARDED, variables, plugin.files(turn, guard.note))
+
+
+def _invocation(turn: Turn, arguments: tuple[str, ...], bounds: _Bounds) -> Invocation:
     """The command in a configuration of its own, laid over the user's as an administrator's would be."""
     if turn.system_prompt is not None:
         raise UsageError(
             "Hermes has no way to replace its system prompt for one run",
             "Use --append-system-prompt, or another agent (claude, codex).",
         )
-    config, variables = _config(turn, bounded), _variables(turn, bounded)
-    env = dict(variables)
-    files: tuple[ScratchFile, ...] = ()
+    config = _config(turn, bounds.config)
+    env = dict(bounds.variables)
+    files = bounds.files
     if config:
         if _ADMINISTRATED.is_dir():
             raise RefusedError(
@@ -99,8 +138,8 @@ def _invocation(turn: Turn, arguments: tuple[str, ...], bounded: bool) -> Invoca
                 "Leave out the model, the capability and the endpoint, and use --permission bypass.",
             )
         env["HERMES_MANAGED_DIR"] = str(turn.scratch)
-        lines = "".join(f"{name}='{value}'\n" for name, value in variables.items())
-        files = (ScratchFile("config.yaml", json.dumps(config)), ScratchFile(".env", lines))
+        lines = "".join(f"{name}='{value}'\n" for name, value in bounds.variables.items())
+        files = (*files, ScratchFile("config.yaml", json.dumps(config)), ScratchFile(".env", lines))
     if turn.endpoint is not None:
         env["HERMES_HOME"] = str(turn.keep)
     return Invocation(arguments=arguments, env=env, files=files, keeps=turn.endpoint is not None)
@@ -108,14 +147,21 @@ def _invocation(turn: Turn, arguments: tuple[str, ...], bounded: bool) -> Invoca
 
 def print_command(turn: Turn) -> Invocation:
     """The Agent Client Protocol: the only way in for long prompts, and the only one that asks us."""
-    bounded = turn.permission == "ask" or turn.access is not None
-    return _invocation(turn, ("acp", *turn.extra), bounded)
+    bypass = _Bounds(variables={"HERMES_YOLO_MODE": "1"})
+    return _invocation(turn, ("acp", *turn.extra), bypass if turn.permission == "bypass" else _refusing())
+
+
+def guarded_command(turn: Turn) -> Invocation:
+    """The Agent Client Protocol, with every tool asking."""
+    assert turn.guard is not None
+    return _invocation(turn, ("acp",), _guarded(turn, turn.guard))
 
 
 def spawn_command(turn: Turn) -> Invocation:
     """The terminal interface, where a person answers for themselves."""
     resume = ("--resume", turn.session) if turn.resume else ()
-    return _invocation(turn, (*resume, *turn.extra), turn.access is not None)
+    variables = {"HERMES_YOLO_MODE": "1"} if turn.permission == "bypass" else {}
+    return _invocation(turn, (*resume, *turn.extra), _Bounds(variables=variables))
 
 
 def disarm(prompt: str) -> str:
@@ -149,6 +195,15 @@ RUNTIME = Runtime(
     spawn_command=spawn_command,
     connect=print_command,
     parser=parser,
+    guarding=Guarding(
+        by="approval",
+        command=guarded_command,
+        channel=Channel("connection", (), VERSION, arrives="trimmed", note="ACP, with a note in front"),
+        parser=guarded.parser,
+        note="a plugin asks before every tool call and no other is loaded; a command leaves no state for the "
+        "next; patches of many files, and terminals in other places, are refused",
+    ),
+    wiring=WIRING,
     disarm=disarm,
     examine=examine,
     version_arguments=("acp", "--version"),
@@ -162,7 +217,6 @@ RUNTIME = Runtime(
     quiet={"HERMES_DISABLE_LAZY_INSTALLS": "1"},
     nested_markers=("HERMES_SESSION_*", "HERMES_UI_SESSION_ID", "HERMES_REAL_HOME", "HERMES_INTERACTIVE"),
     conduct=Conduct(
-        builder_writes=False,
         model_argument=None,
         system_prompt=False,
         cache_writes=False,

@@ -38,9 +38,9 @@ def refuses(output: str) -> bool:
     return _BLOCKED.match(output) is not None
 
 
-_DIALECT = Dialect(uncounted_is_failed=True, refuses=refuses, model=model, hear=hear)
+DIALECT = Dialect(uncounted_is_failed=True, refuses=refuses, model=model, hear=hear)
 
 
 def parser(turn: Turn, prompt: str) -> Parser:
     """A parser for one turn. Tokens are counted since the process began, which is since the turn began."""
-    return AcpParser(turn, prompt, _DIALECT)
+    return AcpParser(turn, prompt, DIALECT)

@@ -17,6 +17,7 @@ from remuda.runtimes.base import (
     Channel,
     Conduct,
     Feature,
+    Guarding,
     HelpCheck,
     Invocation,
     Runtime,
@@ -202,6 +203,7 @@ RUNTIME = Runtime(
     print_command=print_command,
     spawn_command=spawn_command,
     parser=parser,
+    guarding=Guarding(by="removal"),
     version_pattern=r"\d+\.\d+\.\d+",
     help_checks=(
         HelpCheck(

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from remuda.core.errors import RefusedError
 from remuda.runtimes.base import (
     Channel,
     Conduct,
     Feature,
+    Guarding,
     HelpCheck,
     Invocation,
     Runtime,
     ScratchFile,
     Turn,
 )
+from remuda.runtimes.opencode import guarded
+from remuda.runtimes.opencode.hooks import WIRING
 from remuda.runtimes.opencode.stream import parser
 
 VERSION = "1.18.33"
@@ -28,6 +29,7 @@ _ELSEWHERE = {
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_SHARE": "1",
     "npm_config_@opencode-ai:registry": "http://127.0.0.1:9",
+    "npm_config_fetch_retries": "0",
 }
 """With another model endpoint, OpenCode keeps to itself. It installs its plugin library whether there are
 plugins or not, so that one is looked for where nobody answers."""
@@ -42,6 +44,7 @@ class _Agent(msgspec.Struct, frozen=True, omit_defaults=True):
     mode: str = ""
     permission: _Rules = {}
     prompt: str = ""
+    disable: bool = False
 
 
 class _Options(msgspec.Struct, frozen=True, rename={"base_url": "baseURL", "api_key": "apiKey"}):
@@ -90,40 +93,31 @@ def _reading(otherwise: _Action) -> _Rules:
 
 
 def _rules(turn: Turn) -> _Rules:
-    """The turn's permissions, none for a bypass. An access bound always wins over a bypass.
-
-    A shell command can write anywhere, and a subagent has rules of its own: no bound leaves these.
-    """
-    if turn.access == "read":
-        return _reading("deny")
-    if turn.access == "workspace":
-        _check_workspace(turn.cwd.resolve())
-        return {**_reading("deny"), "edit": "allow"}
+    """The turn's permissions, none for a bypass. With a guard every tool asks; agents below this one have
+    rules of their own, so there are none."""
+    if turn.guard is not None:
+        return {"*": "ask", "task": "deny"}
     return {} if turn.permission == "bypass" else _reading("ask")
-
-
-def _check_workspace(cwd: Path) -> None:
-    """OpenCode lets its edit tools write in the whole Git work tree around its folder."""
-    around = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
-    if around != cwd:
-        raise RefusedError(
-            f"OpenCode cannot keep its writing below {cwd}: it would reach all of the Git work tree {around}",
-            f"Run it in {around}, or choose another agent.",
-        )
 
 
 def _agents(turn: Turn) -> dict[str, _Agent]:
     """An agent of our own where rules or a system prompt need one. The prompt's text stays in its file."""
     rules = _rules(turn)
     prompt = "" if turn.system_prompt is None else f"{{file:{turn.scratch / _SYSTEM}}}"
-    return {_NAME: _Agent("primary", rules, prompt)} if rules or prompt else {}
+    agents = {_agent(turn): _Agent("primary", rules, prompt)} if rules or prompt else {}
+    return agents if turn.guard is None else {**agents, "title": _Agent(disable=True)}
+
+
+def _agent(turn: Turn) -> str:
+    """Our agent's name; for a guarded turn nobody has settings for it."""
+    return _NAME if turn.guard is None else f"{_NAME}-{turn.scratch.name}"
 
 
 def _config(turn: Turn) -> _Config:
     agents = _agents(turn)
     config = _Config(
         experimental=_Experimental(),
-        default_agent=_NAME if agents else "",
+        default_agent=_agent(turn) if agents else "",
         agent=agents,
         instructions=() if turn.append_system_prompt is None else (str(turn.scratch / _APPENDED),),
         model=_model(turn),
@@ -172,7 +166,7 @@ def _flags(turn: Turn) -> tuple[str, ...]:
     return (
         *(("--session", turn.session) if turn.resume else ()),
         *(("--model", model) if model else ()),
-        *(("--auto",) if turn.permission == "bypass" and turn.access is None else ()),
+        *(("--auto",) if turn.permission == "bypass" else ()),
     )
 
 
@@ -196,6 +190,13 @@ def connect(turn: Turn) -> Invocation:
     return _invocation(turn, "acp")
 
 
+def guarded_command(turn: Turn) -> Invocation:
+    """A connection on which every tool asks, without the project's settings and without plugins."""
+    invocation = _invocation(turn, "acp", "--pure", "--print-logs", "--log-level", "INFO")
+    env = {**invocation.env, "OPENCODE_DISABLE_PROJECT_CONFIG": "1"}
+    return msgspec.structs.replace(invocation, env=env)
+
+
 RUNTIME = Runtime(
     name="opencode",
     title="OpenCode",
@@ -212,6 +213,16 @@ RUNTIME = Runtime(
     spawn_command=spawn_command,
     connect=connect,
     parser=parser,
+    guarding=Guarding(
+        by="approval",
+        command=guarded_command,
+        channel=Channel("connection", (), VERSION, note="ACP; byte for byte"),
+        parser=guarded.parser,
+        objection=guarded.objection,
+        instructions=("AGENTS.md", "CLAUDE.md"),
+        note="ACP, as an agent all of whose tools ask; no agents below it, no plugins",
+    ),
+    wiring=WIRING,
     help_checks=(
         HelpCheck(
             ("run", "--help"),
@@ -230,7 +241,7 @@ RUNTIME = Runtime(
     ),
     quiet={"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
     nested_markers=("OPENCODE", "OPENCODE_PID", "OPENCODE_PRINT_LOGS", "OPENCODE_LOG_LEVEL"),
-    conduct=Conduct(builder_writes=False, startup=6.0),
+    conduct=Conduct(startup=6.0),
     features={
         "headless": Feature("verified"),
         "hooks": Feature("verified", "plugins; one that does not load is passed over without a word"),
@@ -245,7 +256,7 @@ RUNTIME = Runtime(
         "Models are named provider/model.",
         "With a provider of your own, OpenCode fetches its list of models, and its plugin library from npm.",
         "Where ripgrep (rg) is missing, its search tools download it on their first use.",
-        "A capability takes the shell and subagents away; edits follow symbolic links that are there.",
+        "A project's plugins are run whatever is switched off, so no guarded run starts where it has some.",
         "Remuda sets OPENCODE_CONFIG_CONTENT; a value of your own is not used.",
     ),
 )

@@ -139,6 +139,18 @@ def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
     return ()
 
 
+def hear(state: TurnState, line: bytes) -> bool:
+    """Whether a line of the log tells of a call of the model, or of trouble with one; it is taken note of."""
+    if call := _CALL.search(line):
+        state.model = call[1].decode("utf-8", "replace")
+    elif retried := _RETRIED.search(line):
+        reason = retried[1].decode("utf-8", "replace").replace('\\"', '"')
+        state.trouble = failure(reason.removeprefix("AI_APICallError: "))
+    else:
+        return False
+    return True
+
+
 class _OpenCodeParser(JsonLineParser[_Line]):
     """Reads stderr, too: the log names session and model, and it alone tells of a model call that will be
     repeated.
@@ -151,14 +163,9 @@ class _OpenCodeParser(JsonLineParser[_Line]):
         self._given = [argument.partition("=")[0] for argument in given if argument.startswith("-")]
 
     def hear(self, line: bytes) -> None:
-        if call := _CALL.search(line):
-            self.state.model = call[1].decode("utf-8", "replace")
-        elif retried := _RETRIED.search(line):
-            reason = retried[1].decode("utf-8", "replace").replace('\\"', '"')
-            self.state.trouble = failure(reason.removeprefix("AI_APICallError: "))
-        elif self.state.session is not None:
+        if hear(self.state, line) or self.state.session is not None:
             return
-        elif created := _CREATED.search(line):
+        if created := _CREATED.search(line):
             self.state.session = created[1].decode()
         elif line.strip() == _USAGE:
             among = f", among them {' '.join(self._given)}" if self._given else ""

@@ -9,12 +9,17 @@ import msgspec
 
 ENDPOINT = "remuda-endpoint.js"
 GUARD = "remuda-guard.js"
+APPROVAL = "remuda-approval.js"
 PROVIDER = "remuda"
 DEFAULT_MODEL = "claude-sonnet-4-5"
 
 READING = ("read", "grep", "find", "ls")
 WRITING = ("edit", "write")
 REFUSAL = "Not permitted by Remuda:"
+
+TITLE, READY, ALLOW = "remuda-guard", "ready", "remuda:allow"
+LONGEST = 16 * 1024 * 1024
+"""Characters of a call beyond which nobody is asked, for the question would be lost on the way."""
 
 _ENDPOINT = """\
 export default (pi) => {
@@ -23,52 +28,62 @@ export default (pi) => {
 """
 
 _GUARD = """\
-import { lstatSync, realpathSync } from "node:fs";
+const freely = %(freely)s;
+
+export default (pi) => {
+  pi.on("tool_call", async ({ toolName, input }, ctx) => {
+    if (freely.includes(toolName)) return;
+    if (ctx.hasUI && (await ctx.ui.confirm(`Allow ${toolName}?`, JSON.stringify(input)))) return;
+    return { block: true, reason: `%(refusal)s ${toolName} needs an approval that nobody gave` };
+  });
+};
+"""
+
+_APPROVAL = """\
 import { homedir } from "node:os";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const freely = %(freely)s;
-const bounded = %(below)s;
+const { title, allow, ready, refusal, longest } = %(words)s;
 
-// What is not there yet lies where its nearest folder really is; a link to nowhere may lead anywhere.
-const real = (path) => {
-  if (lstatSync(path, { throwIfNoEntry: false })) return realpathSync(path);
-  return join(real(dirname(path)), basename(path));
-};
-
-// As Pi itself reads a path.
+// As Pi itself reads a path. What is absolute and has no such spaces, it reads as it stands.
 const meant = (path) => {
   const plain = path.replace(/[\\u00A0\\u2000-\\u200A\\u202F\\u205F\\u3000]/g, " ").replace(/^@/, "");
   if (plain === "~" || plain.startsWith("~/")) return join(homedir(), plain.slice(1));
   return plain.startsWith("file://") ? fileURLToPath(plain) : plain;
 };
 
-const within = (cwd, path) => {
-  try {
-    const folder = real(cwd);
-    const target = real(resolve(cwd, meant(path)));
-    const below = target.startsWith(folder.endsWith(sep) ? folder : folder + sep);
-    return below ? `./${relative(folder, target)}` : undefined;
-  } catch {
-    return undefined;
-  }
+const ask = async ({ toolCallId, toolName, input }, ctx) => {
+  if (typeof input.path === "string") input.path = resolve(ctx.cwd, meant(input.path));
+  const call = () => JSON.stringify({ id: toolCallId, tool: toolName, cwd: ctx.cwd, input });
+  const shown = call();
+  if (shown.length > longest) return `${refusal} the call is too long to be judged`;
+  const answer = await ctx.ui.input(title, shown);
+  if (answer === allow && call() === shown) return allow;
+  return typeof answer === "string" && answer !== allow ? answer : `${refusal} the guard gave no answer`;
 };
 
 export default (pi) => {
-  pi.on("tool_call", async ({ toolName, input }, ctx) => {
-    if (freely.includes(toolName)) return;
-    if (bounded.includes(toolName)) {
-      const path = within(ctx.cwd, input.path);
-      if (path === undefined) return { block: true, reason: `%(refusal)s ${toolName} outside the folder` };
-      input.path = path;
-      return;
-    }
-    if (%(asks)s && ctx.hasUI && (await ctx.ui.confirm(`Allow ${toolName}?`, JSON.stringify(input)))) return;
-    return { block: true, reason: `%(refusal)s ${toolName} needs an approval that nobody gave` };
+  pi.on("session_start", (_event, ctx) => ctx.ui.setStatus(title, ready));
+  pi.on("tool_call", async (event, ctx) => {
+    let answer = `${refusal} the guard could not be asked`;
+    try {
+      answer = await ask(event, ctx);
+    } catch {}
+    if (answer !== allow) return { block: true, reason: answer };
   });
 };
 """
+
+
+class _Words(msgspec.Struct, frozen=True):
+    """What the approving extension and our side of the connection have agreed upon."""
+
+    title: str
+    allow: str
+    ready: str
+    refusal: str
+    longest: int
 
 
 class _Cost(msgspec.Struct, frozen=True, rename="camel"):
@@ -107,12 +122,12 @@ def endpoint(url: str, model: str) -> str:
     return _ENDPOINT % {"provider": _javascript(PROVIDER), "config": _javascript(provider)}
 
 
-def guard(*, below: tuple[str, ...] = (), asks: bool = False) -> str:
-    """An extension that lets tools read, lets those in ``below`` write below the working folder, and refuses
-    all else; it ``asks`` first where there is somebody to ask."""
-    return _GUARD % {
-        "freely": _javascript(READING),
-        "below": _javascript(below),
-        "refusal": REFUSAL,
-        "asks": _javascript(asks),
-    }
+def guard() -> str:
+    """An extension that lets tools read, and asks about all others where there is somebody to ask."""
+    return _GUARD % {"freely": _javascript(READING), "refusal": REFUSAL}
+
+
+def approval() -> str:
+    """An extension that reports at the start of the session, and then lets no tool run to which the other end
+    of the connection has not agreed."""
+    return _APPROVAL % {"words": _javascript(_Words(TITLE, ALLOW, READY, REFUSAL, LONGEST))}

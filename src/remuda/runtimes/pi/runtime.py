@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from remuda.runtimes.base import (
     Channel,
-    Conduct,
     Feature,
+    Guarding,
     HelpCheck,
     Invocation,
     Runtime,
     ScratchFile,
     Turn,
 )
-from remuda.runtimes.pi import extensions
+from remuda.runtimes.pi import extensions, guarded
+from remuda.runtimes.pi.hooks import WIRING
 from remuda.runtimes.pi.stream import NODE, parser
 
 VERSION = "0.87.1"
 _UNSEEN = "\u200b"
 
 
-def _permission(turn: Turn) -> tuple[tuple[str, ...], str | None]:
-    """The tools Pi offers to the model, and the guard that stands before them. Pi itself never asks: a shell
-    command can do anything, so no access bound leaves the shell. A bound always wins over a bypass."""
-    reading, writing = extensions.READING, extensions.WRITING
-    if turn.access == "read":
-        return reading, None
-    if turn.access == "workspace":
-        return (*reading, *writing), extensions.guard(below=writing)
+def _permission(turn: Turn) -> tuple[tuple[str, ...], ScratchFile | None]:
+    """The tools Pi offers to the model, and the extension that stands before them: Pi itself never asks."""
+    tools = (*extensions.READING, "bash", *extensions.WRITING)
+    if turn.guard is not None:
+        return tools, ScratchFile(extensions.APPROVAL, extensions.approval())
     if turn.permission == "ask":
-        return (*reading, "bash", *writing), extensions.guard(asks=True)
+        return tools, ScratchFile(extensions.GUARD, extensions.guard())
     return (), None
 
 
@@ -38,10 +36,13 @@ def _model(turn: Turn) -> tuple[str, ...]:
     return ("--model", turn.model) if turn.model else ()
 
 
-def _extensions(turn: Turn, guard: str | None) -> tuple[ScratchFile, ...]:
-    endpoint = turn.endpoint and extensions.endpoint(turn.endpoint, turn.model or extensions.DEFAULT_MODEL)
-    contents = ((extensions.ENDPOINT, endpoint), (extensions.GUARD, guard))
-    return tuple(ScratchFile(name, content) for name, content in contents if content)
+def _extensions(turn: Turn, guard: ScratchFile | None) -> tuple[ScratchFile, ...]:
+    """What is loaded, the guard first: one that does not load keeps the others from running."""
+    loaded = (guard,) if guard else ()
+    if turn.endpoint is None:
+        return loaded
+    endpoint = extensions.endpoint(turn.endpoint, turn.model or extensions.DEFAULT_MODEL)
+    return (*loaded, ScratchFile(extensions.ENDPOINT, endpoint))
 
 
 def _invocation(turn: Turn, *leading: str) -> Invocation:
@@ -77,6 +78,11 @@ def connect(turn: Turn) -> Invocation:
     return _invocation(turn, "--mode", "rpc")
 
 
+def guarded_command(turn: Turn) -> Invocation:
+    """A connection on which every tool call asks."""
+    return _invocation(turn, "--mode", "rpc", *guarded.FLAGS)
+
+
 def disarm(prompt: str) -> str:
     """Pi runs a leading slash as a command, a skill or a template, and drops a space in front of it; a
     zero-width space keeps it text."""
@@ -103,13 +109,22 @@ RUNTIME = Runtime(
     spawn_command=spawn_command,
     connect=connect,
     parser=parser,
+    guarding=Guarding(
+        by="approval",
+        command=guarded_command,
+        channel=Channel("connection", (), VERSION, note="a protocol of its own (--mode rpc)"),
+        parser=guarded.parser,
+        objection=guarded.objection,
+        note="an extension asks before every tool call; other extensions are not loaded",
+    ),
+    wiring=WIRING,
     disarm=disarm,
     help_checks=(
         HelpCheck(
             ("--help",),
             (
                 *("--mode", "--session", "--session-id", "--tools", "--extension", "--provider", "--model"),
-                *("--system-prompt", "--append-system-prompt"),
+                *("--system-prompt", "--append-system-prompt", *guarded.FLAGS),
             ),
         ),
     ),
@@ -125,7 +140,6 @@ RUNTIME = Runtime(
         *("AI_AGENT", "PI_CODING_AGENT", "PI_SESSION_ID", "PI_SESSION_FILE"),
         *("PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL"),
     ),
-    conduct=Conduct(builder_writes=False),
     features={
         "headless": Feature("verified"),
         "hooks": Feature("verified", "extensions; those of a project only load when it is trusted"),
@@ -136,7 +150,7 @@ RUNTIME = Runtime(
     },
     notes=(
         "Pi needs Node 22.19 or newer. The package @mariozechner/pi-coding-agent is its dead predecessor.",
-        "Pi has no permissions: Remuda asks, refuses and keeps to the working folder by an extension.",
+        "Pi has no permissions: Remuda asks and refuses by an extension.",
         "Where ripgrep (rg) or fd is missing, its search tools download them on their first use.",
     ),
 )

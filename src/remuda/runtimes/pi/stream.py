@@ -129,7 +129,7 @@ def _call(line: _Line) -> ToolCall:
     )
 
 
-class _PiParser(JsonLineParser[_Line]):
+class PiParser(JsonLineParser[_Line]):
     """Pi's exit code tells nothing: the turn has ended well when Pi has settled and the last answer of the
     model was not an error."""
 
@@ -165,4 +165,4 @@ class _PiParser(JsonLineParser[_Line]):
 
 def parser(_turn: Turn, _prompt: str) -> Parser:
     """A parser for one turn."""
-    return _PiParser()
+    return PiParser()

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from remuda import __version__
 from remuda.runtimes.base import (
     PROMPT,
     PROMPT_FILE,
     Channel,
-    Conduct,
     Feature,
+    Guarding,
     Invocation,
+    Parser,
+    Permission,
     Runtime,
     Turn,
     system_prompt_files,
 )
+from remuda.runtimes.control import ControlParser
+from remuda.runtimes.places import lies_below
+from remuda.runtimes.rehearsal.hooks import WIRING
 from remuda.runtimes.rehearsal.stream import parser
 
 
-def _mode(turn: Turn) -> str:
-    if turn.access == "read":
-        return "read-only"
-    return "bypass" if turn.permission == "bypass" and turn.access is None else "default"
-
-
-def _invocation(turn: Turn, *leading: str) -> Invocation:
+def _invocation(turn: Turn, permission: Permission, *leading: str) -> Invocation:
     arguments = [*leading, "--resume" if turn.resume else "--session-id", turn.session]
-    arguments += ["--permission-mode", _mode(turn)]
+    arguments += ["--permission-mode", "bypass" if permission == "bypass" else "default"]
     if turn.model:
         arguments += ["--model", turn.model]
     prompts, files = system_prompt_files(turn)
@@ -42,12 +42,32 @@ def _invocation(turn: Turn, *leading: str) -> Invocation:
 
 def print_command(turn: Turn) -> Invocation:
     """One headless turn with a JSON event stream."""
-    return _invocation(turn, "-p", "--output-format", "stream-json")
+    return _invocation(turn, turn.permission, "-p", "--output-format", "stream-json")
+
+
+def guarded_command(turn: Turn) -> Invocation:
+    """One turn over a connection, in the mode that asks. The folder's settings do not count."""
+    conversation = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
+    return _invocation(turn, "ask", *conversation, "--setting-sources", "user")
+
+
+def guarded_parser(turn: Turn, prompt: str) -> Parser:
+    """The usual stream, and the guard's answers."""
+    return ControlParser(turn, prompt, parser(turn, prompt))
+
+
+def objection(turn: Turn) -> str | None:
+    """Whether the folder speaks as the user."""
+    home = turn.environ.get("REHEARSAL_HOME") or Path(turn.environ.get("HOME") or "/", ".rehearsal")
+    file = Path(home, "settings.json")
+    if file.exists() and lies_below(file, turn.cwd):
+        return f"the user's settings of the rehearsal agent, {file}, lie in the folder that is worked on"
+    return None
 
 
 def spawn_command(turn: Turn) -> Invocation:
     """A plain read-and-answer loop on the terminal."""
-    return _invocation(turn)
+    return _invocation(turn, turn.permission)
 
 
 def locate(_binary: str, _environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -72,15 +92,22 @@ RUNTIME = Runtime(
     print_command=print_command,
     spawn_command=spawn_command,
     parser=parser,
+    guarding=Guarding(
+        by="approval",
+        command=guarded_command,
+        channel=Channel("connection", (), __version__),
+        parser=guarded_parser,
+        objection=objection,
+    ),
+    wiring=WIRING,
     locate=locate,
     built_in=True,
     environment=("REHEARSAL_*",),
-    conduct=Conduct(builder_writes=False),
     home_variable="REHEARSAL_HOME",
     features={
         "headless": Feature("verified"),
         "hooks": Feature("verified", "as Claude Code's"),
-        "connection": Feature("no"),
+        "connection": Feature("verified", "as Claude Code's"),
         "resume": Feature("verified", "the session id can be chosen"),
         "usage": Feature("verified"),
         "sandbox": Feature("no"),
