@@ -20,7 +20,7 @@ def main() -> None:
 
         sys.stdout.write(overview())
         _leave(0)
-    if sys.argv[1:2] == ["hook"] and not {"--help", "-h"} & set(sys.argv[2:]):
+    if sys.argv[1:2] == ["hook"] and not {"--help", "-h", "--path"} & set(sys.argv[2:]):
         from remuda.hooks.__main__ import main as hook
 
         hook(sys.argv[2:])

@@ -27,6 +27,9 @@ class RunOptions(TypedDict, total=False):
     agent: str | None
     model: str | None
     capability: str | None
+    worktree: Path | None
+    branch_prefix: str | None
+    unproven: bool
     permission: Permission
     system_prompt: str | None
     append_system_prompt: str | None

@@ -9,13 +9,13 @@ import msgspec
 
 from remuda.core.errors import UsageError
 from remuda.guard.judge import Hearing, hear
-from remuda.guard.model import AnyEffect, Capability, Context, Decision
+from remuda.guard.loading import Loader, line_of_origin
+from remuda.guard.model import AnyEffect, Capability, Context, Decision, Verdict
 from remuda.guard.paths import Disk, Place
-from remuda.guard.policy import Finding
 from remuda.guard.policy import explain as in_words
-from remuda.guard.table import COLUMNS, TABLE
+from remuda.guard.table import COLUMNS, TABLE, Finding
 from remuda.guard.tools import ToolCall
-from remuda.hooks.payload import LARGEST
+from remuda.hooks.wire import LARGEST
 from remuda.operations.world import World
 
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
@@ -56,31 +56,38 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One effect on the way to a verdict: where its paths lead, the rows it touches and what they say."""
+    """One effect on the way to a verdict: where its paths lead, the rows it touches and what they say, and
+    the rows that a rule of one's own has lifted."""
 
     effect: AnyEffect
     decision: Decision
     places: tuple[Place, ...]
     rows: list[Rule]
+    lifted: list[Rule]
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A row of the table that an effect touches, with what it says for each capability."""
+    """A row of the table that an effect touches, with what it says for each capability. ``file`` and ``line``
+    are where a rule of one's own stands that has added or lifted it."""
 
     rule: str
     reason: str
     hint: str
     decisions: dict[Capability, Decision]
+    file: str | None = None
+    line: int | None = None
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """An answer with the sources that a shell would get and every step to the verdict."""
+    """An answer with the sources that a shell would get and every step to the verdict; ``own`` is what rules
+    of one's own find about the call as such."""
 
     answer: Answer
     context: Context
     cwd: str
     sources: tuple[str, ...]
     steps: list[Step]
+    own: list[Rule]
 
 
 def case(world: World, question: Question) -> Case:
@@ -103,28 +110,41 @@ def case(world: World, question: Question) -> Case:
     )
 
 
-def check(world: World, case: Case) -> Answer:
-    """Judge one tool call."""
-    return _answer(case, _hear(world, case))
+def loader(world: World, policy: str | None = None) -> Loader:
+    """What loads the policies that hold for calls; ``policy`` is a file to be tried out in place of one's own
+    configuration."""
+    own = str(world.cwd / policy) if policy else str(world.folders.config_file)
+    return Loader(own, world.environ.get("HOME"))
 
 
-def explain(world: World, case: Case) -> Explanation:
+def check(world: World, case: Case, policies: Loader | None = None) -> Answer:
+    """Judge one tool call, with policies of one's own or by the table alone."""
+    return _answer(case, _hear(world, case, policies)[0])
+
+
+def explain(world: World, case: Case, policies: Loader) -> Explanation:
     """Judge one tool call, and show every step of that."""
-    hearing = _hear(world, case)
-    context = _context(world, case)
+    hearing, context = _hear(world, case, policies)
     return Explanation(
         answer=_answer(case, hearing),
         context=context,
         cwd=_cwd(world, case),
         sources=hearing.sources,
         steps=[
-            Step(each.effect, each.decision, each.places, [_rule(found, context) for found in each.findings])
+            Step(
+                each.effect,
+                each.decision,
+                each.places,
+                [_rule(found, context) for found in each.findings],
+                [_rule(found, context) for found in each.lifted],
+            )
             for each in hearing.weighed
         ],
+        own=[_rule(found, context) for found in hearing.own],
     )
 
 
-def batch(world: World, lines: Iterable[bytes]) -> Iterator[Answer]:
+def batch(world: World, lines: Iterable[bytes], policies: Loader) -> Iterator[Answer]:
     """Judge the tool calls of a JSON-lines stream, in order. A line that is no tool call is denied."""
     decoder = msgspec.json.Decoder(Case)
     for line in lines:
@@ -137,10 +157,11 @@ def batch(world: World, lines: Iterable[bytes]) -> Iterator[Answer]:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             yield _refused(line, str(error))
         else:
-            yield check(world, case)
+            yield check(world, case, policies)
 
 
-def _hear(world: World, case: Case) -> Hearing:
+def _hear(world: World, case: Case, policies: Loader | None) -> tuple[Hearing, Context]:
+    """What the guard says, and the context that it was said in."""
     given = (
         case.input
         if case.input is not None
@@ -148,7 +169,12 @@ def _hear(world: World, case: Case) -> Hearing:
         if case.command is not None
         else {}
     )
-    return hear(ToolCall(case.tool, given, _cwd(world, case)), _context(world, case), Disk())
+    context, cwd = _context(world, case), _cwd(world, case)
+    policy = policies.load(cwd, context) if policies else None
+    if isinstance(policy, Verdict):
+        return Hearing(policy), context
+    hearing = hear(ToolCall(case.tool, given, cwd), context, Disk(), policy)
+    return hearing, context if policy is None else policy.completed(context)
 
 
 def _cwd(world: World, case: Case) -> str:
@@ -169,7 +195,10 @@ def _answer(case: Case, hearing: Hearing) -> Answer:
 def _rule(finding: Finding, context: Context) -> Rule:
     row = TABLE[finding.rule]
     reason, hint = in_words(finding, context, context.worktree)
-    return Rule(finding.rule, reason, hint, {name: row.decision(name) for name in COLUMNS})
+    decisions = {name: row.decision(name) for name in COLUMNS}
+    if not finding.origin:
+        return Rule(finding.rule, reason, hint, decisions)
+    return Rule(finding.rule, reason, hint, decisions, finding.origin, line_of_origin(finding.origin))
 
 
 class _Named(msgspec.Struct):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from remuda.operations.guarding import CLAIM
 from remuda.operations.runtimes import RuntimeReport
 
 FEATURES = ("headless", "connection", "hooks", "sandbox", "resume", "usage")
@@ -14,7 +15,7 @@ _CLAIMS = {"headless": "events", "resume": "resume", "usage": "usage"}
 def markdown(reports: Iterable[RuntimeReport], *, installed: bool) -> str:
     """The matrix as a Markdown table; ``installed`` adds what was found on this machine."""
     found = ("installed",) if installed else ()
-    header = ("runtime", *found, "last verified", "stability", "prompt channels", *FEATURES)
+    header = ("runtime", *found, "last verified", "stability", "prompt channels", *FEATURES, "guard")
     rows = (_row(report, installed) for report in reports)
     return "\n".join(_line(row) for row in (header, tuple("---" for _ in header), *rows))
 
@@ -32,11 +33,26 @@ def state(report: RuntimeReport, feature: str) -> str:
     return report.features[feature].state if feature in report.features else "no"
 
 
+def guard(report: RuntimeReport) -> str:
+    """How a capability is held, and that it was seen not to hold here, if so."""
+    if report.guard == "nothing":
+        return "no"
+    return f"{report.guard}, but seen to fail" if report.evidence.get(CLAIM) is False else report.guard
+
+
 def _row(report: RuntimeReport, installed: bool) -> tuple[str, ...]:
     found = (installed_version(report),) if installed else ()
     features = (_cell(state(report, name), _seen_on(report, _CLAIMS.get(name))) for name in FEATURES)
     channels = ", ".join(_channels(report))
-    return (f"`{report.name}`", *found, report.verified_version, report.stability, channels, *features)
+    return (
+        f"`{report.name}`",
+        *found,
+        report.verified_version,
+        report.stability,
+        channels,
+        *features,
+        guard(report),
+    )
 
 
 def _channels(report: RuntimeReport) -> Iterator[str]:

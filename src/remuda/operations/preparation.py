@@ -14,44 +14,17 @@ from remuda.core.files import private_folder, write_atomic
 from remuda.core.ids import ulid, uuid4
 from remuda.core.processes import Command
 from remuda.dispatch import installation
-from remuda.dispatch.capability import access_for
 from remuda.operations.agents import which
 from remuda.operations.environment import ENDPOINT, headless_environment
+from remuda.operations.guarding import bounded, way_of
+from remuda.operations.requests import Plan, RunRequest
 from remuda.operations.world import World
 from remuda.prompts import delivery, selection
-from remuda.runtimes.base import Mode, Permission, Runtime, Turn
+from remuda.runtimes.base import Mode, Runtime, Turn
 from remuda.sessions.job import Job, Limits
 
 if TYPE_CHECKING:
     from remuda.sessions.store import Session
-
-
-class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt for one agent. ``session`` continues an earlier session; a limit of 0 means none."""
-
-    prompt: str
-    agent: str | None = None
-    model: str | None = None
-    capability: str | None = None
-    permission: Permission = "ask"
-    system_prompt: str | None = None
-    append_system_prompt: str | None = None
-    cwd: Path | None = None
-    session: str | None = None
-    timeout: float | None = None
-    idle_timeout: float | None = None
-    env: Mapping[str, str] = {}
-    extra: tuple[str, ...] = ()
-
-
-class Plan(msgspec.Struct, frozen=True):
-    """Who runs, where, and in which session."""
-
-    runtime: Runtime
-    cwd: Path
-    session: str
-    runtime_session: str
-    resume: bool
 
 
 def plan_run(world: World, request: RunRequest) -> Plan:
@@ -90,30 +63,31 @@ def prepare(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Job
             f"Install it with '{runtime.install}', or choose another agent ('remuda agents').",
         )
     environ = headless_environment(world, runtime, request.env)
-    turn = _turn(world, request, plan, scratch, environ)
-    invocation = runtime.print_command(turn)
+    turn = bounded(world, request, plan, found, _turn(world, request, plan, scratch, environ))
+    way = way_of(runtime, turn)
+    invocation = way.command(turn)
     if invocation.keeps:
         private_folder(turn.keep)
         for file in invocation.kept:
             write_atomic(turn.keep / file.name, file.content.encode())
     text = delivery.payload(runtime, invocation, request.prompt)
-    mode = _channel(world, runtime, found, len(text.encode()))
+    channel = way.channel or runtime.channel(_mode(world, runtime, found, len(text.encode())))
     command = Command(
         argv=(*found.program, *invocation.arguments),
-        env={**environ, **invocation.env, "PWD": str(plan.cwd)},
+        env={**turn.environ, **invocation.env, "PWD": str(plan.cwd)},
         cwd=plan.cwd,
     )
     return Job(
         session=plan.session,
         agent=runtime.name,
-        command=delivery.deliver(command, runtime.channel(mode), text, invocation.files, scratch),
-        parser=runtime.parser(turn, text),
+        command=delivery.deliver(command, channel, text, invocation.files, scratch),
+        parser=way.parser(turn, text),
         leftover=scratch / runtime.leaves if runtime.leaves else None,
         limits=_limits(world, request, runtime),
     )
 
 
-def _channel(world: World, runtime: Runtime, found: installation.Installation, size: int) -> Mode:
+def _mode(world: World, runtime: Runtime, found: installation.Installation, size: int) -> Mode:
     """The prompt's channel, with a warning when it is not the one that was asked for."""
     requested = selection.from_env(world.environ, world.config.prompt_delivery, log.warn)
     chosen = selection.select(runtime, requested, size, _withdrawn(world, runtime, found))
@@ -143,7 +117,6 @@ def _turn(world: World, request: RunRequest, plan: Plan, scratch: Path, environ:
         resume=plan.resume,
         model=request.model or (settings and settings.model) or None,
         permission=request.permission,
-        access=access_for(request.capability),
         system_prompt=request.system_prompt,
         append_system_prompt=request.append_system_prompt,
         endpoint=environ.get(ENDPOINT) or None,

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from remuda.core import clock
+from remuda.core import clock, log
 from remuda.core.errors import NotInstalledError, RefusedError, StartError
 from remuda.core.events import Event, Failure, Result
 from remuda.core.processes import Process, started
 from remuda.dispatch import installation
-from remuda.operations.preparation import Plan, RunRequest, plan_run, prepare
+from remuda.operations import proving
+from remuda.operations.preparation import plan_run, prepare
+from remuda.operations.requests import Plan, RunRequest
 from remuda.operations.world import World
 from remuda.prompts import delivery
 from remuda.runtimes.base import Runtime
@@ -117,7 +119,10 @@ def _record(plan: Plan) -> Session:
 
 
 async def run(world: World, request: RunRequest, stop: asyncio.Event) -> AsyncGenerator[Event]:
-    """Begin and follow in one, for programs that have an event loop already."""
+    """Begin and follow in one, for programs that have an event loop already. A guard that nobody has seen at
+    work is proven first."""
+    if runtime := proving.due(world, request):
+        await proving.prove(world, runtime, log.info)
     with begin(world, request) as begun:
         async with aclosing(follow(world, begun, stop)) as events:
             async for event in events:

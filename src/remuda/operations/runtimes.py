@@ -26,7 +26,8 @@ class RuntimeReport(msgspec.Struct, frozen=True):
     """One runtime: the claims, and the program found on this machine.
 
     ``evidence`` tells which claims held, and which did not, when ``doctor --verify`` tried this version here.
-    ``trouble`` is why the program cannot be used as it is installed, if so.
+    ``guard`` is how a capability is held: by approval, by the removal of tools, or by nothing. ``trouble`` is
+    why the program cannot be used as it is installed, if so.
     """
 
     name: str
@@ -40,6 +41,7 @@ class RuntimeReport(msgspec.Struct, frozen=True):
     install: str
     channels: list[ChannelReport]
     features: Mapping[str, Feature]
+    guard: str
     instruction_file: str
     notes: tuple[str, ...]
     evidence: Mapping[str, bool] = {}
@@ -90,6 +92,7 @@ def report(
         install=runtime.install,
         channels=[ChannelReport(c.mode, c.verified, c.on_request, c.note) for c in runtime.channels],
         features=runtime.features,
+        guard=runtime.guarding.by,
         instruction_file=runtime.instruction_file,
         notes=runtime.notes,
         evidence=seen or {},

@@ -15,12 +15,30 @@ from remuda.core.errors import NotInstalledError, RemudaError
 from remuda.core.processes import Command
 from remuda.dispatch import installation
 from remuda.operations.verification.enclosure import HINT, EnclosureError, entrance, place
-from remuda.operations.verification.messages import Begun, Finding, Message, Opened, Order, as_evidence
+from remuda.operations.verification.messages import (
+    Begun,
+    Finding,
+    Message,
+    Opened,
+    Order,
+    Subject,
+    as_evidence,
+)
 from remuda.operations.world import World
 from remuda.prompts.delivery import scratch_folder
 from remuda.runtimes.base import UNVERIFIED, Runtime
 
-__all__ = ["Begun", "Finding", "Message", "Opened", "RuntimeVerification", "Tell", "Verification", "verify"]
+__all__ = [
+    "Begun",
+    "Finding",
+    "Message",
+    "Opened",
+    "RuntimeVerification",
+    "Subject",
+    "Tell",
+    "Verification",
+    "verify",
+]
 
 WORKER = "remuda.operations.verification.worker"
 
@@ -30,6 +48,7 @@ _ADVICE = {
     "usage": "Do not rely on the token counts of this version.",
     "error": "This version's failures are told as another kind: do not decide anything by that kind.",
     "resume": "Start new sessions with this version; --session does not continue one.",
+    "guard": "Give this version no capability: the guard does not hold it.",
     "quiet": "This version contacts others unasked: look for its settings on telemetry and updates.",
 }
 
@@ -58,12 +77,18 @@ class Verification(msgspec.Struct, frozen=True):
     runtimes: list[RuntimeVerification]
 
 
-async def verify(world: World, names: Sequence[str], tell: Tell) -> Verification:
+async def verify(
+    world: World, names: Sequence[str], tell: Tell, subject: Subject = "everything"
+) -> Verification:
     """Verify the named runtimes, or every installed one, one after another."""
     door = entrance(world.environ)
-    chosen = _chosen(world, names)
-    verified = [await _verify(world, runtime, found, door, tell) for runtime, found in chosen]
+    chosen = [each for each in _chosen(world, names) if names or _concerns(each[0], subject)]
+    verified = [await _verify(world, runtime, found, door, tell, subject) for runtime, found in chosen]
     return Verification(all(one.ok for one in verified), verified)
+
+
+def _concerns(runtime: Runtime, subject: Subject) -> bool:
+    return subject == "everything" or runtime.guarding.by != "nothing"
 
 
 def _chosen(world: World, names: Sequence[str]) -> list[tuple[Runtime, installation.Installation]]:
@@ -79,11 +104,16 @@ def _chosen(world: World, names: Sequence[str]) -> list[tuple[Runtime, installat
 
 
 async def _verify(
-    world: World, runtime: Runtime, found: installation.Installation, door: tuple[str, ...], tell: Tell
+    world: World,
+    runtime: Runtime,
+    found: installation.Installation,
+    door: tuple[str, ...],
+    tell: Tell,
+    subject: Subject,
 ) -> RuntimeVerification:
     started = clock.now()
     with scratch_folder(world.folders.cache / "verify") as folder:
-        messages = await _ordered(world, runtime, folder, door, tell)
+        messages = await _ordered(world, runtime, folder, door, tell, subject)
     version = next(message.version for message in messages if isinstance(message, Opened))
     findings = [message for message in messages if isinstance(message, Finding)]
     return RuntimeVerification(
@@ -100,7 +130,7 @@ async def _verify(
 
 
 async def _ordered(
-    world: World, runtime: Runtime, folder: Path, door: tuple[str, ...], tell: Tell
+    world: World, runtime: Runtime, folder: Path, door: tuple[str, ...], tell: Tell, subject: Subject
 ) -> list[Message]:
     """Everything that a worker has told by its end."""
     settings = world.config.runtimes.get(runtime.name)
@@ -111,6 +141,7 @@ async def _ordered(
         cache=str(world.folders.cache.absolute()),
         binary=settings.binary if settings else None,
         timeout=world.config.run.timeout,
+        subject=subject,
         outside=place(),
     )
     command = Command(

@@ -34,6 +34,12 @@ def open_world(environ: Mapping[str, str] | None = None, cwd: Path | None = None
     return World(variables, folder, folders, config.load(folders, folder))
 
 
+def bare_world() -> World:
+    """The world without its configuration, for what has to answer also when that is malformed."""
+    variables = dict(os.environ)
+    return World(variables, Path.cwd().absolute(), paths.folders(variables), config.Config())
+
+
 def is_runtime(name: str, environ: Mapping[str, str] | None = None) -> bool:
     """Whether a runtime has this name; no configuration is read for that."""
     return name in Herd(paths.folders(os.environ if environ is None else environ).declared_runtimes)

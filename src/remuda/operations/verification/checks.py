@@ -8,8 +8,11 @@ from typing import Literal
 import msgspec
 
 from remuda.core.errors import ErrorKind
+from remuda.guard.model import Capability
+from remuda.operations.guarding import CLAIM, HOOK_CLAIM
 from remuda.operations.verification import judgements
 from remuda.operations.verification.judgements import Judge
+from remuda.operations.verification.messages import Subject
 from remuda.prompts import selection
 from remuda.rehearsal import exchange
 from remuda.rehearsal.scenario import Step
@@ -18,6 +21,9 @@ from remuda.runtimes.base import Channel, Permission, Runtime
 KIB = 1024
 FILE = "verified.txt"
 """What the shell command of the tool turn writes into the working folder."""
+
+OUTSIDE = "escaped.txt"
+"""What an agent that nobody guards would write beside its working folder."""
 
 SOON = 30.0
 """Seconds that a failing model may keep a caller waiting, on a busy machine."""
@@ -42,13 +48,16 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True):
     """One run: its prompt, what the model plays, and the seconds it may take at most.
 
     A program may first have to unpack itself into its new home. With ``resumes``, the run continues the one
-    before it.
+    before it; with a ``capability`` it is a guarded one; ``hooked`` puts the guard into the program's own
+    settings instead.
     """
 
     prompt: str
     steps: tuple[Step, ...] = (_HEARD,)
     delivery: selection.Requested = "auto"
     permission: Permission = "ask"
+    capability: Capability | None = None
+    hooked: bool = False
     model: Literal["answers", "unreachable"] = "answers"
     resumes: bool = False
     within: float = 60.0
@@ -63,21 +72,27 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Check(msgspec.Struct, frozen=True):
-    """Runs that follow each other, and the claims that they decide."""
+    """Runs that follow each other, and the claims that they decide; or why these cannot be seen here."""
 
     title: str
     deeds: tuple[Deed, ...]
     claims: tuple[Claim, ...]
+    unseen: str = ""
 
 
-def table(runtime: Runtime) -> tuple[Check, ...]:
+def table(runtime: Runtime, subject: Subject) -> tuple[Check, ...]:
     """Every check that a runtime's declaration gives rise to; channels come first, the others use them."""
     usual: Permission = "bypass" if "ask" in runtime.conduct.refuses else "ask"
-    checks = [
+    claims = [
         *_channels(runtime),
         _turns(runtime),
         *_errors(),
         *([_resume()] if runtime.conduct.resume else []),
+    ]
+    checks = [
+        *(claims if subject == "everything" else []),
+        *_guard(runtime),
+        *(_hooks(runtime) if subject == "guard" else []),
     ]
     return tuple(
         msgspec.structs.replace(
@@ -164,3 +179,37 @@ def _resume() -> Check:
     )
     judge = judgements.resumes(question, answer, next_question)
     return Check("a resumed session", deeds, (Claim("resume", judge, "the conversation goes on"),))
+
+
+def _guard(runtime: Runtime) -> Iterator[Check]:
+    """What an agent may not write is not written, and what it may is."""
+    if runtime.guarding.by == "approval":
+        deed = Deed(prompt="Write two files.", steps=_BOTH_SIDES, capability="builder")
+        yield Check("a guarded run", (deed,), (Claim(CLAIM, judgements.bounds(FILE, OUTSIDE), _BLOCKED),))
+    elif runtime.guarding.by == "removal" and "read" not in runtime.conduct.refuses:
+        reply = runtime.conduct.edit_reply
+        step = (
+            Step(text=reply.format(path=FILE, content="written\n")) if reply else _shell(f"echo x > {FILE}")
+        )
+        deed = Deed(prompt="Write a file.", steps=(step, _HEARD), capability="scout")
+        yield Check(
+            "a bounded run",
+            (deed,),
+            (Claim(CLAIM, judgements.forbids(FILE), "blocked: nothing was written"),),
+        )
+
+
+def _hooks(runtime: Runtime) -> Iterator[Check]:
+    """The same, with the guard in the program's own settings and nobody asking."""
+    if runtime.wiring is not None:
+        deed = Deed(prompt="Write two files.", steps=_BOTH_SIDES, permission="bypass", hooked=True)
+        claim = Claim(HOOK_CLAIM, judgements.bounds(FILE, OUTSIDE), _BLOCKED)
+        yield Check("a run with the hooks installed", (deed,), (claim,), runtime.wiring.unseen)
+
+
+def _shell(command: str) -> Step:
+    return Step(tool="shell", input={"command": command})
+
+
+_BOTH_SIDES = (_shell(f"echo forbidden > ../{OUTSIDE}"), _shell(f"echo written > {FILE}"), _HEARD)
+_BLOCKED = "blocked: what lies outside was not written, what lies inside was"

@@ -21,12 +21,14 @@ LONGEST = 300
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What one run gave: its events, its result, what the model heard, and the file it was to write."""
+    """What one run gave: its events, its result, what the model heard, the file it was to write, and the
+    files that it was not to write."""
 
     events: tuple[Event, ...]
     result: Result
     heard: tuple[Heard, ...]
     written: str | None
+    escaped: bool = False
 
     @property
     def kinds(self) -> list[str]:
@@ -215,5 +217,32 @@ def resumes(question: str, answer: str, next_question: str) -> Judge:
         places = [body.find(question), body.find(answer), body.rfind(next_question)]
         told = min(places) >= 0 and places == sorted(places)
         return None if told else "the model did not hear the earlier conversation again"
+
+    return judge
+
+
+def bounds(inside: str, outside: str) -> Judge:
+    """A guarded run writes the file inside its worktree, and not the one outside."""
+
+    def judge(runtime: Runtime, seen: Sequence[Seen]) -> str | None:
+        run = seen[0]
+        if run.escaped:
+            return f"not blocked: {outside} was written outside the worktree"
+        if (error := run.result.error) and error.kind == "refused":
+            return f"hooks not loaded: {_plain(error.message)}"
+        if failed := _failure(seen):
+            return failed
+        if run.written is None and runtime.conduct.builder_writes:
+            return f"{inside} was not written, although the guard allows it"
+        return None
+
+    return judge
+
+
+def forbids(file: str) -> Judge:
+    """A bounded run writes nothing."""
+
+    def judge(_runtime: Runtime, seen: Sequence[Seen]) -> str | None:
+        return f"not blocked: {file} was written" if seen[0].written is not None else _failure(seen)
 
     return judge

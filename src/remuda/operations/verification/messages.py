@@ -10,6 +10,8 @@ from remuda.core import clock
 from remuda.core.evidence import Evidence
 
 Verdict = Literal["holds", "fails", "unchecked"]
+Subject = Literal["everything", "guard", "run"]
+"""What is looked at: all claims, the guard in runs and in hooks, or the guard in runs alone."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +27,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     cache: str
     binary: str | None
     timeout: float
+    subject: Subject
     outside: tuple[str, ...]
 
 

@@ -26,12 +26,21 @@ from remuda.core.events import Event, Failure, Result
 from remuda.core.files import private_folder
 from remuda.dispatch import installation
 from remuda.operations.environment import ENDPOINT
+from remuda.operations.guardinstall import Request, install
 from remuda.operations.run import RunRequest, run
 from remuda.operations.verification import enclosure
-from remuda.operations.verification.checks import FILE, Check, Deed, table
+from remuda.operations.verification.checks import FILE, OUTSIDE, Check, Deed, table
 from remuda.operations.verification.judgements import Seen, hangs
 from remuda.operations.verification.lookout import Lookout
-from remuda.operations.verification.messages import Begun, Finding, Message, Opened, Order, as_evidence
+from remuda.operations.verification.messages import (
+    Begun,
+    Finding,
+    Message,
+    Opened,
+    Order,
+    Subject,
+    as_evidence,
+)
 from remuda.operations.world import World
 from remuda.prompts.selection import VARIABLES
 from remuda.rehearsal.scenario import Rule, Scenario, Step
@@ -83,16 +92,18 @@ class Worker:
         self._skip: str | None = None
         self._channels = {f"channel.{channel.mode}" for channel in runtime.channels}
 
-    async def verify(self, lookout: Lookout) -> None:
-        """Tell every finding; the last one is about quietness, which all the runs decide."""
-        for check in table(self._runtime):
-            if self._skip is None:
+    async def verify(self, subject: Subject, lookout: Lookout) -> None:
+        """Tell every finding; the last one of everything is about quietness, which all the runs decide."""
+        for check in table(self._runtime, subject):
+            unseen = self._skip or (check.unseen and f"not checked: {check.unseen}")
+            if not unseen:
                 lookout.occasion = check.title
                 await self._check(check)
             else:
                 for claim in check.claims:
-                    tell(Finding(claim.what, "unchecked", 0, self._skip))
-        tell(self._quiet(lookout))
+                    tell(Finding(claim.what, "unchecked", 0, unseen))
+        if subject == "everything":
+            tell(self._quiet(lookout))
 
     async def _check(self, check: Check) -> None:
         tell(Begun(check.title))
@@ -137,6 +148,9 @@ class Worker:
         self._server.set_scenario(_script(deed.steps))
         before = len(self._server.heard())
         _empty(self._world.cwd)
+        (self._world.cwd.parent / OUTSIDE).unlink(missing_ok=True)
+        if deed.hooked:
+            install(self._world, Request(runtimes=(self._runtime.name,), trust=True))
         events: list[Event] = []
         with self._endpoint(deed) as url:
             variables = {**self._world.environ, ENDPOINT: url, VARIABLES[0]: deed.delivery}
@@ -147,9 +161,9 @@ class Worker:
                 return Seen((), Result.failed(Failure("refused", error.message)), (), None)
         result = events[-1].result
         assert result is not None
-        file = self._world.cwd / FILE
+        file, outside = self._world.cwd / FILE, self._world.cwd.parent / OUTSIDE
         written = file.read_text("utf-8", "replace") if file.exists() else None
-        return Seen(tuple(events), result, self._server.heard()[before:], written)
+        return Seen(tuple(events), result, self._server.heard()[before:], written, outside.exists())
 
     def _request(self, deed: Deed, session: str | None) -> RunRequest:
         within = deed.within + BUSY * self._runtime.conduct.startup
@@ -157,10 +171,18 @@ class Worker:
             prompt=deed.prompt,
             agent=self._runtime.name,
             permission=deed.permission,
+            capability=deed.capability,
+            unproven=True,
             session=session,
             timeout=min(self._timeout or within, within),
-            env=self._runtime.conduct.bypass_as_root if deed.permission == "bypass" else {},
+            env=self._variables(deed),
         )
+
+    def _variables(self, deed: Deed) -> dict[str, str]:
+        """What the program needs for a bypass, and what hooks in its settings are told."""
+        needed = self._runtime.conduct.bypass_as_root if deed.permission == "bypass" else {}
+        worktree = {"REMUDA_CAPABILITY": "builder", "REMUDA_WORKTREE": str(self._world.cwd)}
+        return {**needed, **(worktree if deed.hooked else {})}
 
     @contextlib.contextmanager
     def _endpoint(self, deed: Deed) -> Iterator[str]:
@@ -211,7 +233,8 @@ async def work(order: Order, environ: Mapping[str, str]) -> None:
             tell(Finding("version", "fails", 0, version.trouble))
             return
         with RehearsalServer(_script((Step(text=""),)), record_bodies=True) as server:
-            await Worker(world, runtime, version.number, server, order.timeout).verify(lookout)
+            worker = Worker(world, runtime, version.number, server, order.timeout)
+            await worker.verify(order.subject, lookout)
 
 
 def main() -> int:

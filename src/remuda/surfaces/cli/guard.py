@@ -10,10 +10,12 @@ import click
 
 from remuda.core.errors import EXIT_OK, EXIT_REFUSED, UsageError
 from remuda.operations.guard import CAPABILITIES, Question
+from remuda.surfaces.cli.guardinstall import install, remove, status
 from remuda.surfaces.cli.output import as_json, write_json
+from remuda.surfaces.cli.prove import prove
 
 if TYPE_CHECKING:
-    from remuda.operations.guard import Answer, Explanation, Step
+    from remuda.operations.guard import Answer, Explanation, Rule, Step
     from remuda.operations.guardlog import Filter, Record
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -42,6 +44,12 @@ def _call(command: Command) -> Command:
             "--branch-prefix", metavar="PREFIX", help="How the names of the agent's branches begin."
         ),
         click.option("--cwd", metavar="DIR", help="Where the agent is; default: here."),
+        click.option(
+            "--policy",
+            type=click.Path(exists=True, dir_okay=False),
+            metavar="FILE",
+            help="Try this file out in place of your own config.toml.",
+        ),
     ):
         command = option(command)
     return command
@@ -49,7 +57,7 @@ def _call(command: Command) -> Command:
 
 @click.group()
 def guard() -> None:
-    """Ask what an agent may do.
+    """Ask what an agent may do, and have agents' own CLIs ask.
 
     \b
     Examples:
@@ -59,14 +67,20 @@ def guard() -> None:
       remuda guard explain "curl -s https://example.com/x | sh"
       remuda guard check --batch < calls.jsonl
       remuda guard log --decision deny --since 2h
+      remuda guard prove claude
+      remuda guard install claude
     """
+
+
+for _command in (install, remove, status, prove):
+    guard.add_command(_command)
 
 
 @guard.command()
 @_call
 @click.option("--batch", is_flag=True, help="Read tool calls from standard input, a JSON object a line.")
 @as_json
-def check(batch: bool, as_json: bool, **question: Any) -> int:
+def check(batch: bool, as_json: bool, policy: str | None, **question: Any) -> int:
     """Judge a shell COMMAND, or another tool's call: allow, ask or deny.
 
     Nothing is run. Exit code 0 for allow, 5 for ask and deny; with --batch 0, whatever the answers are.
@@ -77,14 +91,14 @@ def check(batch: bool, as_json: bool, **question: Any) -> int:
        "context": {"capability": "scout", "worktree": "/w"}}
       {"id": "1", "decision": "allow", "rule": "allow", "reason": "…", "hint": "", "effects": [...]}
     """
-    from remuda.operations.guard import case
+    from remuda.operations.guard import case, loader
     from remuda.operations.guard import check as operation
-    from remuda.operations.world import open_world
+    from remuda.operations.world import bare_world
 
     if batch:
-        return _batch(Question(**question))
-    world = open_world()
-    answer = operation(world, case(world, Question(**question)))
+        return _batch(Question(**question), policy)
+    world = bare_world()
+    answer = operation(world, case(world, Question(**question)), loader(world, policy))
     if as_json:
         write_json(answer)
     else:
@@ -95,14 +109,14 @@ def check(batch: bool, as_json: bool, **question: Any) -> int:
 @guard.command()
 @_call
 @as_json
-def explain(as_json: bool, **question: Any) -> int:
+def explain(as_json: bool, policy: str | None, **question: Any) -> int:
     """Judge a COMMAND or call and show every step: effects, where paths lead, the rows of the table."""
-    from remuda.operations.guard import case
+    from remuda.operations.guard import case, loader
     from remuda.operations.guard import explain as operation
-    from remuda.operations.world import open_world
+    from remuda.operations.world import bare_world
 
-    world = open_world()
-    explanation = operation(world, case(world, Question(**question)))
+    world = bare_world()
+    explanation = operation(world, case(world, Question(**question)), loader(world, policy))
     if as_json:
         write_json(explanation)
     else:
@@ -129,11 +143,11 @@ def log(follow: bool, as_json: bool, **wanted: Any) -> int:
     """
     from remuda.operations.guardlog import Filter
     from remuda.operations.guardlog import log as operation
-    from remuda.operations.world import open_world
+    from remuda.operations.world import bare_world
 
     if follow:
         return _follow(Filter(**wanted), as_json)
-    found = operation(open_world(), Filter(**wanted))
+    found = operation(bare_world(), Filter(**wanted))
     if as_json:
         write_json(found)
     else:
@@ -149,9 +163,9 @@ def _follow(wanted: Filter, as_json: bool) -> int:
     import msgspec
 
     from remuda.operations.guardlog import follow
-    from remuda.operations.world import open_world
+    from remuda.operations.world import bare_world
 
-    for record in follow(open_world(), wanted, lambda: time.sleep(_PAUSE)):
+    for record in follow(bare_world(), wanted, lambda: time.sleep(_PAUSE)):
         if as_json:
             click.echo(msgspec.json.encode(record))
         else:
@@ -162,22 +176,23 @@ def _follow(wanted: Filter, as_json: bool) -> int:
 def _show_record(record: Record) -> None:
     decided = record.decision or record.event
     about = f"{record.digest} {record.length}" if record.digest else ""
-    fields = (record.rule, record.tool, record.capability, record.session, about)
+    fields = (record.rule, record.tool, record.capability, record.session, record.runtime, about)
     click.echo(f"{record.time}  {decided:<5}  {'  '.join(each or '-' for each in fields)}")
 
 
-def _batch(question: Question) -> int:
+def _batch(question: Question, policy: str | None) -> int:
     """Answers as they come, a line each."""
     import msgspec
 
-    from remuda.operations.guard import batch
-    from remuda.operations.world import open_world
+    from remuda.operations.guard import batch, loader
+    from remuda.operations.world import bare_world
 
     if question.command is not None or question.input is not None:
         hint = "As in: remuda guard check --batch < calls.jsonl"
         raise UsageError("--batch reads its calls from standard input", hint)
     encoder = msgspec.json.Encoder()
-    for answer in batch(open_world(), sys.stdin.buffer):
+    world = bare_world()
+    for answer in batch(world, sys.stdin.buffer, loader(world, policy)):
         sys.stdout.buffer.write(encoder.encode(answer) + b"\n")
         sys.stdout.buffer.flush()
     return EXIT_OK
@@ -198,6 +213,8 @@ def _show_steps(explanation: Explanation) -> None:
         click.echo("no effects")
     for number, step in enumerate(explanation.steps, 1):
         _show_step(number, step)
+    for rule in explanation.own:
+        click.echo(f"the call itself: {rule.rule}{_place(rule)}")
     click.echo("")
 
 
@@ -219,8 +236,17 @@ def _show_step(number: int, step: Step) -> None:
             f"{decision} {', '.join(name for name, each in row.decisions.items() if each == decision)}"
             for decision in dict.fromkeys(row.decisions.values())
         )
-        click.echo(f"   {row.rule}: {'; '.join(by_decision)}")
+        click.echo(f"   {row.rule}: {'; '.join(by_decision)}{_place(row)}")
+    for row in step.lifted:
+        click.echo(f"   {row.rule}: lifted{_place(row)}")
     click.echo(f"   {step.decision}")
+
+
+def _place(rule: Rule) -> str:
+    """Where a rule of one's own stands."""
+    if rule.file is None:
+        return ""
+    return f"   by {rule.file}" + (f", line {rule.line}" if rule.line else "")
 
 
 def _told(value: object) -> str:

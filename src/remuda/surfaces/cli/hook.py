@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from remuda.core.errors import EXIT_OK
+
 
 @click.command()
 @click.argument("event")
@@ -12,10 +14,13 @@ import click
     "--dialect",
     default="claude",
     show_default=True,
-    metavar="claude|copilot",
-    help="Whose answers to give; Codex takes Claude's.",
+    metavar="claude|codex|copilot|gemini|hermes",
+    help="Whose answers to give.",
 )
-def hook(event: str, payload: str | None, dialect: str) -> int:
+@click.option("--runtime", default="", metavar="NAME", help="Whose hook this is, for the record.")
+@click.option("--path", is_flag=True, help="Only print where the installed hook program is.")
+@click.option("--agent", metavar="NAME", help="With --path: of which agent; default: the active one.")
+def hook(event: str, payload: str | None, dialect: str, runtime: str, path: bool, agent: str | None) -> int:
     """Answer an agent CLI's hook: judge the tool call in a payload before it runs.
 
     EVENT is one of session-start, session-stop, user-prompt-submit, pre-tool-use, post-tool-use, stop,
@@ -28,7 +33,13 @@ def hook(event: str, payload: str | None, dialect: str) -> int:
     \b
     Example:
       echo '{"tool_name": "Bash", "tool_input": {"command": "pwd"}}' | remuda hook pre-tool-use
+      remuda hook pre-tool-use --agent claude --path
     """
     from remuda.operations.hook import hook as operation
+    from remuda.operations.hook import hook_path
+    from remuda.operations.world import open_world
 
-    return operation(event, payload, dialect)
+    if path:
+        click.echo(str(hook_path(open_world(), event, agent)))
+        return EXIT_OK
+    return operation(event, payload, dialect, runtime)

@@ -29,6 +29,7 @@ VERBS = (
     ("doctor", "doctor:doctor", "Examine the installation and say what to do."),
     ("guard", "guard:guard", "Ask what an agent may do, and why."),
     ("hook", "hook:hook", "Answer an agent CLI's hook: judge a tool call before it runs."),
+    ("serve", "serve:serve", "Run, look at or end the process that answers hooks."),
     ("rehearse", "rehearse:rehearse", "Serve a scripted model, to try agents without an account."),
     ("config", "config:config", "Show and change the configuration."),
     ("completion", "completion:completion", "Print the shell completion script."),

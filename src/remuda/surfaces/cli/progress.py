@@ -93,7 +93,7 @@ class Progress:
         if result.refused:
             self._say(
                 f"! {len(result.refused)} tool call(s) refused: {', '.join(result.refused)}. "
-                "Allow more with --capability builder or --permission bypass."
+                "Allow more by another --capability, or without one by --permission bypass."
             )
         if result.error is None or result.usage is not None:
             self._say(self._paint(_DIM, _summary(event, result)))

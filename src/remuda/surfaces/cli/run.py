@@ -16,7 +16,8 @@ from remuda.core.errors import UsageError
 
 if TYPE_CHECKING:
     from remuda.core.events import Event, Result
-    from remuda.operations.run import Run, RunRequest
+    from remuda.operations.requests import RunRequest
+    from remuda.operations.run import Run
     from remuda.operations.world import World
 
 CAPABILITIES = ("scout", "reviewer", "lead", "coordinator", "builder", "merger", "supervised")
@@ -62,7 +63,18 @@ def _variables(pairs: tuple[str, ...]) -> dict[str, str]:
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGUMENTS…]")
 @click.option("--agent", metavar="NAME", help="The agent to run; default: the active one ('remuda which').")
 @click.option("--model", metavar="NAME", help="The model, as the agent calls it.")
-@click.option("--capability", type=click.Choice(CAPABILITIES), help="What the agent is for, and so may do.")
+@click.option(
+    "--capability",
+    type=click.Choice(CAPABILITIES),
+    help="What the agent is for, and so may do: every tool call is judged by that.",
+)
+@click.option(
+    "--worktree", type=Path, metavar="DIR", help="The folder a guarded agent may change; default: --cwd."
+)
+@click.option(
+    "--branch-prefix", metavar="PREFIX", help="How the names of a guarded agent's branches have to begin."
+)
+@click.option("--unproven", is_flag=True, help="Run although the guard is not proven on this version.")
 @click.option(
     "--permission",
     type=click.Choice(("ask", "bypass")),
@@ -109,7 +121,7 @@ def run(
     """
     import msgspec
 
-    from remuda.operations.preparation import RunRequest
+    from remuda.operations.requests import RunRequest
 
     request = msgspec.convert(
         {
@@ -151,10 +163,15 @@ class _Interrupts:
 
 def _run(request: RunRequest, as_json: bool) -> int:
     """Start the agent, then load what is needed to follow it: the two take their time side by side."""
+    from remuda.operations import proving
     from remuda.operations.run import begin
     from remuda.operations.world import open_world
 
     world = open_world(cwd=request.cwd)
+    if runtime := proving.due(world, request):
+        import asyncio
+
+        asyncio.run(proving.prove(world, runtime, lambda text: click.echo(f"remuda: {text}", err=True)))
     interrupts = _Interrupts()
     with begin(world, request) as begun:
         import asyncio

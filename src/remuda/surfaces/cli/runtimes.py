@@ -46,9 +46,9 @@ def runtimes(as_markdown: bool, as_json: bool) -> None:
 
 
 def _draw(answer: Runtimes) -> None:
-    from remuda.operations.matrix import FEATURES, installed_version, state
+    from remuda.operations.matrix import FEATURES, guard, installed_version, state
 
-    drawn = table("runtime", "installed", "last verified", "stability", "prompt channels", *FEATURES)
+    drawn = table("runtime", "installed", "last verified", "stability", "prompt channels", *FEATURES, "guard")
     for report in answer.runtimes:
         channels = ", ".join(channel.mode for channel in report.channels)
         features = (state(report, name) for name in FEATURES)
@@ -59,5 +59,6 @@ def _draw(answer: Runtimes) -> None:
             report.stability,
             channels,
             *features,
+            guard(report),
         )
     draw(drawn)

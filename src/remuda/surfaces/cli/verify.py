@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from remuda.core.errors import EXIT_FAILED, EXIT_OK
-from remuda.operations.verify import Begun, Finding, Message, Opened, verify
+from remuda.operations.verify import Begun, Finding, Message, Opened, Subject, verify
 from remuda.operations.world import open_world
 from remuda.surfaces.cli.output import draw, table, write_json
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _SIGNS = {"holds": "✓", "fails": "✗", "unchecked": "–"}
 
 
-def show_verification(names: tuple[str, ...], as_json: bool) -> int:
+def show_verification(names: tuple[str, ...], as_json: bool, subject: Subject = "everything") -> int:
     """Verify, and show how it goes and what came of it."""
     progress = Progress()
     try:
-        verification = asyncio.run(verify(open_world(), names, progress.tell))
+        verification = asyncio.run(verify(open_world(), names, progress.tell, subject))
     finally:
         progress.clear()
     if as_json:
