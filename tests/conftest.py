@@ -9,5 +9,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("remuda", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("remuda")
 
-# What a shell starts in the background ignores interrupts, and so would every program that is started here.
+# What a shell starts in the background ignores interrupts, and what nohup starts ignores hangups: so would
+# every program that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)

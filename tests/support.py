@@ -20,7 +20,8 @@ SHELL = "#!/bin/sh\n"
 
 
 class Site:
-    """A home, a working folder and a PATH that holds nothing but basic tools and fake programs."""
+    """A home, a working folder and a PATH that holds nothing but basic tools and fake programs. Hooks start
+    no resident process, for it would stay; its own tests do."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,6 +41,7 @@ class Site:
             "REHEARSAL_HOME": str(folder / "rehearsal"),
             "TERM": "xterm",
             "PYTHONWARNINGS": "error",
+            "REMUDA_HOOK_ENGINE": "python",
         }
 
     def program(self, name: str, text: str) -> Path:

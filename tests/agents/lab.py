@@ -17,11 +17,15 @@ from typing import Any
 import msgspec
 from tests.agents.processes import Process, carrying
 
+from remuda.core import evidence
 from remuda.core.events import Result
+from remuda.core.files import write_atomic
+from remuda.dispatch import installation
+from remuda.operations.guarding import CLAIM
 from remuda.prompts import selection
 from remuda.rehearsal.scenario import Rule, Scenario, Step, load_scenario
 from remuda.rehearsal.server import RehearsalServer
-from remuda.runtimes.base import Arrival, Runtime
+from remuda.runtimes.base import UNVERIFIED, Arrival, Runtime
 
 REMUDA = Path(sys.executable).parent / "remuda"
 SLOWEST = 60.0
@@ -125,6 +129,28 @@ class Lab:
             "REMUDA_MARK": self.token,
             "LANG": "C.UTF-8",
         }
+
+        self._know_the_guard()
+
+    def _know_the_guard(self) -> None:
+        """The guard counts as seen at work here, so that not every test has to prove it first."""
+        found = self.runtime.locate(self.runtime.binary, self.env)
+        if found is None or self.runtime.verified_version == UNVERIFIED:
+            return
+        home = self.home / "remuda"
+        evidence.store(
+            home / "state" / "evidence.jsonl",
+            evidence.Evidence(
+                runtime=self.runtime.name,
+                version=self.runtime.verified_version,
+                what=CLAIM,
+                holds=True,
+                seen_at="2026-01-01T00:00:00Z",
+                how="taken for granted by the tests",
+            ),
+        )
+        versions = {installation.fingerprint(found[0]): self.runtime.verified_version}
+        write_atomic(home / "cache" / installation.CACHE, msgspec.json.encode(versions))
 
     def play(self, *steps: Step) -> None:
         """Let the model go through these steps."""

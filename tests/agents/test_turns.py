@@ -122,22 +122,3 @@ def test_without_approval_it_is_as_declared(lab: Lab) -> None:
     failed = [update for update in ended.updates if update.get("status") == "failed"]
     assert (lab.cwd / "f.txt").exists() == (lab.runtime.conduct.ask == "runs")
     assert ended.result.refused or failed or lab.runtime.conduct.ask != "refused"
-
-
-def test_a_scout_never_writes(lab: Lab) -> None:
-    """The capability's bound wins over the bypass."""
-    lab.play(*lab.write("f.txt", "written"))
-    ended = lab.run("Write a file.", "--capability", "scout", *lab.bypass)
-    if is_refused(lab, ended, "read"):
-        return
-    check_stream(ended, lab.runtime.name)
-    assert not (lab.cwd / "f.txt").exists()
-
-
-def test_a_builder_is_as_declared(lab: Lab) -> None:
-    lab.play(*lab.write("f.txt", "written"))
-    ended = lab.run("Write a file.", "--capability", "builder")
-    if is_refused(lab, ended, "workspace"):
-        return
-    check_stream(ended, lab.runtime.name)
-    assert (lab.cwd / "f.txt").exists() == lab.runtime.conduct.builder_writes

@@ -12,7 +12,10 @@ HANG = "no result within 15 s: the program hangs"
 LIES: dict[str, tuple[str, dict[str, str]]] = {
     "drops stdin": (
         'exec {real} "$@" </dev/null',
-        {"channel.stdin": "a prompt of 204800 bytes by stdin never reached the model: the run failed"},
+        {
+            "channel.stdin": "a prompt of 204800 bytes by stdin never reached the model: the run failed",
+            "guard.run": "the run failed",
+        },
     ),
     "answers rubbish": (
         "{real} \"$@\" | tr '{{' '<'",

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support import Site, eventually
+from tests.integration.residents import listening
+from tests.support import Site, eventually, finish
 
 
 @pytest.fixture
@@ -15,3 +17,24 @@ def site(tmp_path: Path) -> Iterator[Site]:
     site = Site(folder)
     yield site
     eventually(lambda: not site.processes())
+
+
+@pytest.fixture
+def serving(site: Site) -> Iterator[Site]:
+    """A site with a resident process, which is ended afterwards, whichever it is by then."""
+    site.env["REMUDA_HOOK_ENGINE"] = "auto"
+    process = site.start("serve", "--keep")
+    eventually(lambda: listening(site))
+    yield site
+    site.remuda("serve", "--stop")
+    finish(process)
+
+
+@pytest.fixture
+def quiet(site: Site) -> Iterator[Site]:
+    """A site without one, where those that are started on demand are ended afterwards."""
+    site.env["REMUDA_HOOK_ENGINE"] = "auto"
+    yield site
+    with contextlib.suppress(AssertionError):
+        eventually(lambda: listening(site), 1)
+    site.remuda("serve", "--stop")

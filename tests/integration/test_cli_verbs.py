@@ -149,8 +149,9 @@ def fake_claude(site: Site, flags: str, version: str = "2.1.325") -> None:
 
 
 FLAGS = (
-    "--print --output-format --verbose --permission-mode --tools --model --session-id --resume "
+    "--print --output-format --verbose --permission-mode --model --session-id --resume "
     "--system-prompt --append-system-prompt --input-format --permission-prompt-tool --settings "
+    "--setting-sources --strict-mcp-config "
     "--system-prompt-file --append-system-prompt-file"
 )
 
@@ -203,7 +204,7 @@ def test_a_missing_agent_is_wrong_only_when_it_is_the_active_one(site: Site) -> 
 @pytest.mark.parametrize(
     ("flags", "version", "told"),
     [
-        (FLAGS.replace("--tools ", ""), "2.1.325", "no longer mentions --tools"),
+        (FLAGS.replace("--setting-sources ", ""), "2.1.325", "no longer mentions --setting-sources"),
         (FLAGS.replace("--print ", "--print-all "), "2.1.325", "no longer mentions --print"),
         (FLAGS, "1.0.0", "older than"),
         (FLAGS, "unknown", "--version' gives no version"),

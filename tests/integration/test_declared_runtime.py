@@ -81,7 +81,7 @@ def test_the_matrix_as_markdown(site: Site, folder: Path) -> None:
     lines = site.remuda("runtimes", "--markdown").stdout.splitlines()
     cells = [cell.strip() for cell in lines[0].strip("|").split("|")]
     assert cells[:5] == ["runtime", "installed", "last verified", "stability", "prompt channels"]
-    assert set(cells[5:]) == {"headless", "connection", "hooks", "sandbox", "resume", "usage"}
+    assert set(cells[5:]) == {"headless", "connection", "hooks", "sandbox", "resume", "usage", "guard"}
     echo = next(line for line in lines if line.startswith("| `echo` |"))
     assert "| 1.0.0 | unverified | experimental | stdin (documented) | documented | no |" in echo
     assert "verified on 2.1.325" in next(line for line in lines if line.startswith("| `claude` |"))

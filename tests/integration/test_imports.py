@@ -25,7 +25,16 @@ LAYERS = (
     *("core.children", "core.terminal", "core.config", "runtimes.registry", "prompts.delivery"),
     *("sessions.headless", "dispatch.resolve", "operations.run", "surfaces.cli.main", "rehearsal.server"),
     *("rehearsal.agent.cli", "api", "guard", "guard.judge", "operations.guard"),
-    *("hooks", "hooks.program", "operations.hook", "operations.guardlog"),
+    *(
+        "hooks",
+        "hooks.program",
+        "hooks.asking",
+        "hooks.resident",
+        "hooks.judges",
+        "operations.hook",
+        "operations.guardlog",
+        "operations.serve",
+    ),
 )
 
 

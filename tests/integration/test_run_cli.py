@@ -499,7 +499,7 @@ class TestOptions:
         assert ended.events[-1]["agent"] == "claude"
 
     def test_a_read_only_capability_refuses_the_shell(self, site: Site) -> None:
-        options = ("--capability", "scout", "--permission", "bypass")
+        options = ("--capability", "scout", "--permission", "bypass", "--unproven")
         ended = site.remuda(*RUN, *options, "go", REHEARSAL_SCENARIO="demo")
         assert ended.code == 0
         assert not (site.cwd / "hello.txt").exists()

@@ -13,7 +13,7 @@ import pytest
 from tests.support import SHELL, Site, eventually, finish
 
 CLAIMS = {
-    *("channel.stdin", "channel.tempfile", "channel.argv", "events", "usage", "resume", "quiet"),
+    *("channel.stdin", "channel.tempfile", "channel.argv", "events", "usage", "resume", "quiet", "guard.run"),
     *("error.auth", "error.rate_limit", "error.model", "error.unreachable"),
 }
 ANSWERS_VERSION = f'{SHELL}[ "$1" = --version ] && echo 2.1.0 && exit\n'

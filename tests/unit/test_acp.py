@@ -15,8 +15,17 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from remuda.core.events import AnyUpdate, Usage
+from remuda.guard.model import Context, Verdict
+from remuda.guard.tools import ToolCall
+from remuda.hooks.answer import told
+from remuda.hooks.judging import recording_judge
+from remuda.runtimes import acp_frames as wire
 from remuda.runtimes.acp import AcpParser, Dialect
-from remuda.runtimes.base import Access, Permission, Turn, TurnState
+from remuda.runtimes.acp_guard import Manners, Told
+from remuda.runtimes.base import Access, Guard, Permission, Turn, TurnState
+from remuda.runtimes.copilot import guarded as copilot
+from remuda.runtimes.gemini import guarded as gemini
+from remuda.runtimes.opencode import guarded as opencode
 
 Json = dict[str, Any]
 
@@ -34,15 +43,17 @@ REQUESTS: dict[str, type[BaseModel]] = {
     "session/load": schema.LoadSessionRequest,
     "session/resume": schema.ResumeSessionRequest,
     "session/prompt": schema.PromptRequest,
+    "session/set_mode": schema.SetSessionModeRequest,
 }
 
 
 def make_turn(
-    cwd: Path = Path("/work"),
+    cwd: Path = Path("/desk"),
     *,
     resume: bool = False,
     access: Access | None = None,
     permission: Permission = "ask",
+    guard: Guard | None = None,
 ) -> Turn:
     return Turn(
         cwd=cwd,
@@ -52,6 +63,7 @@ def make_turn(
         resume=resume,
         access=access,
         permission=permission,
+        guard=guard,
     )
 
 
@@ -138,7 +150,7 @@ def plain(updates: Iterable[AnyUpdate]) -> list[Json]:
 def test_a_turn_from_greeting_to_goodbye() -> None:
     agent = Agent().open()
     assert [frame["method"] for frame in agent.heard] == ["initialize", "session/new", "session/prompt"]
-    assert agent.heard[1]["params"] == {"cwd": "/work", "mcpServers": []}
+    assert agent.heard[1]["params"] == {"cwd": "/desk", "mcpServers": []}
     assert agent.heard[2]["params"] == {"sessionId": SESSION, "prompt": [{"type": "text", "text": PROMPT}]}
     assert plain(agent.chunk("Hm.", "agent_thought_chunk"))[0]["content"]["text"] == "Hm."
     assert plain(agent.chunk("Hello ")) + plain(agent.chunk("there."))
@@ -568,3 +580,213 @@ def test_the_frames_that_are_mutated_make_a_whole_turn() -> None:
         agent.parser.feed(line)
         agent.listen()
     assert (agent.state.text, agent.state.stop_reason, agent.state.skipped) == ("Done.", "end_turn", 0)
+
+
+FINE = Verdict(decision="allow", rule="fine", reason="")
+WRONG = Verdict(decision="deny", rule="not.fine", reason="because", hint="Stop.")
+
+
+class Judge:
+    """Allows commands that begin with the word ``ok`` and paths below ``/w``, and remembers the calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[ToolCall] = []
+
+    def __call__(self, call: ToolCall) -> Verdict:
+        self.calls.append(call)
+        given = call.input if isinstance(call.input, dict) else {}
+        paths = given.get("paths", ["/"])
+        fine = str(given.get("command")).startswith("ok") or all(path.startswith("/w/") for path in paths)
+        return FINE if fine else WRONG
+
+
+def guarded(judge: Judge, manners: Manners | None = None, **turn: Any) -> Agent:
+    """An agent in a guarded turn, whose prompt has been sent."""
+    guard = Guard(capability="builder", judge=judge, hooks=Path("/hooks"), note="Be good.")
+    return Agent(make_turn(guard=guard, **turn), Dialect(manners=manners or Manners())).open()
+
+
+def tool(
+    agent: Agent, ident: str, status: str | None = None, new: bool = False, **more: object
+) -> list[AnyUpdate]:
+    kind = "tool_call" if new else "tool_call_update"
+    return agent.update(
+        sessionUpdate=kind, toolCallId=ident, **({"status": status} if status else {}), **more
+    )
+
+
+def test_a_note_comes_before_the_prompt() -> None:
+    blocks = guarded(Judge()).heard[-1]["params"]["prompt"]
+    assert [block["text"] for block in blocks] == ["Be good.", PROMPT]
+
+
+@pytest.mark.parametrize("permission", ["ask", "bypass"])
+@pytest.mark.parametrize(
+    ("call", "allowed"),
+    [
+        ({"kind": "execute", "rawInput": {"command": "ok"}}, True),
+        ({"kind": "execute", "rawInput": {"command": "no"}}, False),
+        ({"kind": "execute", "rawInput": {}}, False),
+        ({"kind": "execute"}, False),
+        ({"kind": "edit", "locations": [{"path": "/w/a"}]}, True),
+        ({"kind": "edit", "content": [{"type": "diff", "path": "/w/a", "newText": "x"}]}, True),
+        ({"kind": "edit", "locations": [{"path": "/w/a"}, {"path": "/etc/b"}]}, False),
+        ({"kind": "read", "locations": [{"path": "/etc/b"}]}, False),
+        ({"kind": "edit"}, False),
+        ({"kind": "fetch"}, False),
+        ({}, False),
+    ],
+)
+def test_the_guard_decides_alone(permission: Permission, call: Json, allowed: bool) -> None:
+    judge = Judge()
+    agent = guarded(judge, permission=permission)
+    assert agent.ask(**call) == {"outcome": "selected", "optionId": "once" if allowed else "no"}
+    assert len(judge.calls) == 1
+    assert bool(agent.state.refused) != allowed
+
+
+def test_a_refusal_is_told_once_with_its_reason() -> None:
+    agent = guarded(Judge())
+    params = {
+        "sessionId": SESSION,
+        "options": OPTIONS,
+        "toolCall": {"toolCallId": "a", "title": "rm", "kind": "execute", "rawInput": {"command": "no"}},
+    }
+    updates = plain(agent.say({"id": 9, "method": "session/request_permission", "params": params}))
+    assert [update["sessionUpdate"] for update in updates] == ["tool_call", "tool_call_update"]
+    assert updates[1]["status"] == "failed"
+    assert updates[1]["content"][0]["content"]["text"] == told(WRONG)
+    assert agent.say({"id": 10, "method": "session/request_permission", "params": params}) == []
+    assert tool(agent, "a", "failed") == []
+    assert agent.state.refused == ["shell"]
+
+
+def test_nothing_is_allowed_for_good_under_a_guard() -> None:
+    lasting = [option for option in OPTIONS if str(option["kind"]).endswith("always")]
+    agent = guarded(Judge())
+    assert agent.ask(lasting, kind="execute", rawInput={"command": "ok"}) == {"outcome": "cancelled"}
+    assert agent.state.refused == ["shell"]
+
+
+def completed(update: Any, _told: Told) -> bool:
+    return bool(update.status == "completed")
+
+
+@pytest.mark.parametrize("command", [None, "no"])
+def test_a_tool_that_runs_without_consent_ends_the_turn(command: str | None) -> None:
+    agent = guarded(Judge(), Manners(ran=completed))
+    tool(agent, "c1", "pending", new=True)
+    if command:
+        agent.ask(kind="execute", rawInput={"command": command})
+    assert not agent.closed
+    assert tool(agent, "c1", "completed") == []
+    assert agent.state.failure is not None
+    assert agent.state.failure.kind == "refused"
+    assert agent.closed
+
+
+def test_a_tool_that_asked_may_run() -> None:
+    agent = guarded(Judge(), Manners(ran=completed))
+    agent.ask(kind="execute", rawInput={"command": "ok"})
+    assert tool(agent, "c1", "completed")
+    assert agent.state.failure is None
+
+
+def test_a_request_waits_until_enough_is_known() -> None:
+    judge = Judge()
+    agent = guarded(judge, Manners(understands=opencode.understands, enough=opencode.enough))
+    tool(agent, "c1", "pending", new=True, title="bash", rawInput={"cwd": "/desk"})
+    params = {"sessionId": SESSION, "options": OPTIONS, "toolCall": {"toolCallId": "c1", "title": "ok"}}
+    agent.say({"id": 9, "method": "session/request_permission", "params": params})
+    assert "method" in agent.heard[-1]
+    tool(agent, "c1", "in_progress", title="ok", rawInput={"command": "ok", "workdir": "/elsewhere"})
+    assert agent.heard[-1]["result"]["outcome"]["optionId"] == "once"
+    agent.say({"id": 10, "method": "session/request_permission", "params": params})
+    assert agent.heard[-1]["id"] == 10
+    assert judge.calls == [ToolCall("bash", {"command": "ok", "workdir": "/elsewhere"}, "/desk")]
+
+
+def asked(**call: object) -> Any:
+    return msgspec.convert({"content": msgspec.Raw(b"[]"), **call}, type=wire.Change)
+
+
+def shown(text: str) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps([{"type": "content", "content": {"type": "text", "text": text}}]).encode())
+
+
+@pytest.mark.parametrize(
+    ("details", "folder"),
+    [
+        ("[current working directory /desk]", "/desk"),
+        ("[current working directory /desk] (a] (b)", "/desk"),
+        ("[current working directory /deskshop]", None),
+        ("[in sub]", "sub"),
+        ("[in sub] (tidy up) [background]", "sub"),
+        ("[in sub] (b] (c)", None),
+        ("", None),
+    ],
+)
+def test_where_gemini_would_run_a_command(details: str, folder: str | None) -> None:
+    request = asked(toolCallId="run_shell_command__1", title="make", content=shown(details))
+    call = gemini.understands(request, Told(), "/desk")
+    assert (call.input if call else None) == ({"command": "make", "dir_path": folder} if folder else None)
+
+
+@pytest.mark.parametrize(
+    ("ident", "title", "paths"),
+    [
+        ("glob__1", "'*'", ["."]),
+        ("glob__1", "'*' within sub", [".", "sub"]),
+        (
+            "grep_search__1",
+            "'x in y' in *.env within ~/k",
+            [".", "y'", "*.env", "~/k", "*.env", "~/k", "~/k"],
+        ),
+        ("grep_search__1", "'x' within a/.../b", None),
+        ("list_directory__1", "a...b", None),
+        ("list_directory__1", ".ssh", [".", ".ssh"]),
+        ("read_file__1", "a.txt", None),
+        ("mcp_x_glob__1", "'*'", None),
+    ],
+)
+def test_where_gemini_would_search(ident: str, title: str, paths: list[str] | None) -> None:
+    call = gemini.understands(asked(toolCallId=ident, title=title), Told(), "/desk")
+    assert (call.input if call else None) == (None if paths is None else {"paths": paths})
+
+
+def test_what_copilot_tells_of_a_command_has_to_agree() -> None:
+    request = asked(kind="execute", rawInput=msgspec.Raw(b'{"command": "ls"}'))
+    known = Told(input=msgspec.Raw(b'{"command": "ls"}'))
+    assert copilot.understands(request, known, "/desk") == ToolCall("bash", {"command": "ls"}, "/desk")
+    assert copilot.understands(request, Told(input=msgspec.Raw(b'{"command": "rm"}')), "/desk") is None
+
+
+MANNERS = [
+    Manners(ran=completed),
+    Manners(understands=gemini.understands, ran=gemini.ran),
+    Manners(understands=opencode.understands, enough=opencode.enough, ran=opencode.ran),
+    Manners(understands=copilot.understands, ran=copilot.ran),
+]
+
+
+@given(lines, st.booleans(), st.sampled_from(MANNERS))
+def test_nothing_upsets_a_guarded_turn(said: list[bytes], resume: bool, manners: Manners) -> None:
+    """No request is answered twice, and none is left open but by those who wait for more."""
+    context = Context(capability="scout", worktree="/desk")
+    judge = recording_judge(context, Path("/dev/null/audit"), runtime="x", session="s")
+    guard = Guard(capability="scout", judge=judge, hooks=Path("/hooks"), note="")
+    agent = Agent(make_turn(resume=resume, guard=guard), Dialect(manners=manners))
+    replies = requests = 0
+    for line in said:
+        before = len(agent.heard)
+        over = agent.state.failure is not None or agent.state.stop_reason is not None
+        found, _ = wire.frames(line)
+        plain(agent.parser.feed(line))
+        agent.listen()
+        replies += sum("method" not in frame for frame in agent.heard[before:])
+        requests += 0 if over else sum(frame.method is not None and frame.id is not None for frame in found)
+        assert replies <= requests
+        if manners.enough is Manners().enough and not agent.closed:
+            assert replies == requests
+    agent.parser.finish(None)
+    msgspec.json.encode(agent.state)

@@ -295,9 +295,9 @@ def test_the_matrix_believes_what_was_seen(load: Callable[[str], Runtime]) -> No
     )
     assert told == (
         "| `small` | 1.2 | unverified | experimental | stdin (documented) "
-        "| documented | no | no | no | documented | no |"
+        "| documented | no | no | no | documented | no | no |"
     )
     assert tried == (
         "| `small` | 1.2 | unverified | experimental | stdin (verified on 1.2) "
-        "| verified on 1.2 | no | no | no | no | no |"
+        "| verified on 1.2 | no | no | no | no | no | no |"
     )

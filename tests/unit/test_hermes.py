@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from remuda.core.errors import RefusedError, UsageError
 from remuda.core.events import Failure
-from remuda.runtimes.base import Invocation, Turn, TurnState
-from remuda.runtimes.hermes.runtime import disarm, print_command, spawn_command
+from remuda.guard.model import Verdict
+from remuda.guard.tools import ToolCall
+from remuda.runtimes.base import Guard, Invocation, Judge, Turn, TurnState
+from remuda.runtimes.hermes import plugin
+from remuda.runtimes.hermes.guarded import GuardedParser
+from remuda.runtimes.hermes.runtime import disarm, guarded_command, print_command, spawn_command
 from remuda.runtimes.hermes.stream import hear, model
 
 TURN = Turn(cwd=Path("/work"), scratch=Path("/scratch"), keep=Path("/keep"), session="s")
+ALLOW, DENY = (Verdict(decision=d, rule="test", reason="a test", hint="") for d in ("allow", "deny"))
 LOG = b"2026-11-15 20:15:02 [WARNING] agent.conversation_loop: "
 
 
@@ -35,26 +43,154 @@ def test_a_bypass_needs_no_configuration_of_its_own() -> None:
     )
 
 
-@pytest.mark.parametrize("changes", [{}, {"access": "read"}, {"access": "read", "permission": "bypass"}])
-def test_without_leave_nothing_is_run_or_written(changes: dict[str, object]) -> None:
-    invocation = print_command(turn(**changes))
+def test_without_leave_nothing_is_run_or_written() -> None:
+    invocation = print_command(turn())
     config, variables = written(invocation)
     assert config["approvals"] == {"mode": "manual", "deny": ["*"]}
     assert "HERMES_YOLO_MODE='0'\n" in variables
     assert "HERMES_WRITE_SAFE_ROOT='/dev/null'\n" in variables
-    assert ("HERMES_SAFE_MODE" in variables) == ("access" in changes)
     assert invocation.env["HERMES_MANAGED_DIR"] == "/scratch"
     assert "HERMES_HOME" not in invocation.env
 
 
-def test_a_builder_writes_below_its_folder() -> None:
-    assert "HERMES_WRITE_SAFE_ROOT='/work'\n" in written(print_command(turn(access="workspace")))[1]
+def guard(judge: Judge = lambda _call: DENY) -> Guard:
+    return Guard(capability="builder", judge=judge, hooks=Path("/hooks"), note='Stay "here".')
 
 
-@pytest.mark.parametrize("cwd", ["/a:/", "/it's", "/a\n", "/${HOME}", "/a\\"])
-def test_a_folder_whose_name_would_mean_something_else_is_refused(cwd: str) -> None:
+def test_a_guarded_turn_has_a_plugin_that_asks_and_no_other() -> None:
+    invocation = guarded_command(turn(guard=guard(), permission="bypass"))
+    *parts, config, variables = invocation.files
+    assert json.loads(config.content)["plugins"] == {"enabled": [], "disabled": []}
+    assert "deny" not in json.loads(config.content)["approvals"]
+    assert "HERMES_BUNDLED_PLUGINS='/scratch/plugins'\n" in variables.content
+    for name in ("YOLO_MODE", "EXEC_ASK", "SAFE_MODE", "ENABLE_PROJECT_PLUGINS"):
+        assert f"HERMES_{name}='0'\n" in variables.content
+        assert invocation.env[f"HERMES_{name}"] == "0"
+    assert [part.name.removeprefix("plugins/remuda-guard/") for part in parts] == [
+        "plugin.yaml",
+        "__init__.py",
+        "words.json",
+    ]
+    compile(parts[1].content, "plugin", "exec")
+    assert json.loads(parts[2].content)["refusal"].endswith('Stay "here".')
+
+
+def test_the_plugin_is_the_same_for_every_run() -> None:
+    one, other = (
+        guarded_command(turn(guard=guard(), scratch=Path(place), cwd=Path("/'")))
+        for place in ("/scratch/1", "/scratch/2")
+    )
+    assert one.files[:2] == other.files[:2]
+    assert one.files[2] != other.files[2]
+
+
+@pytest.mark.parametrize("scratch", ["/it's", "/a\n", "/${HOME}", "/a\\"])
+def test_a_folder_whose_name_would_mean_something_else_is_refused(scratch: str) -> None:
     with pytest.raises(RefusedError):
-        print_command(turn(cwd=Path(cwd), access="workspace"))
+        guarded_command(turn(scratch=Path(scratch), guard=guard()))
+
+
+class Asking:
+    """A guarded connection whose session is open, and a guard that lets things be read."""
+
+    def __init__(self, reports: bool = True) -> None:
+        self.judged: list[ToolCall] = []
+        self.turn = turn(guard=guard(self.judge))
+        self.parser = GuardedParser(self.turn, "the prompt")
+        self.answers: list[dict[str, Any]] = []
+        if reports:
+            self.parser.hear(plugin.mark(self.turn).encode())
+        self.says({"id": 1, "result": {"protocolVersion": 1}})
+        self.says({"id": 2, "result": {"sessionId": "s-1"}})
+
+    def judge(self, call: ToolCall) -> Verdict:
+        self.judged.append(call)
+        return ALLOW if call.tool == "read_file" else DENY
+
+    def says(self, frame: object) -> None:
+        self.parser.feed(json.dumps(frame).encode())
+        words = self.parser.say()
+        self.closed = words is None
+        self.answers += [json.loads(line) for line in (words or b"").splitlines()]
+
+    def asks(self, raw_input: object, ident: object = 9) -> str:
+        options = [
+            {"optionId": "allow_once", "kind": "allow_once"},
+            {"optionId": "no", "kind": "reject_once"},
+        ]
+        call = {"toolCallId": f"perm-check-{len(self.answers)}", "rawInput": raw_input}
+        params = {"sessionId": "s-1", "toolCall": call, "options": options}
+        self.says({"id": ident, "method": "session/request_permission", "params": params})
+        answer = self.answers[-1]
+        assert answer["id"] == ident
+        return str(answer["result"]["outcome"]["optionId"])
+
+    def shows(self, tool: str) -> dict[str, object]:
+        call = json.dumps({"tool": tool, "cwd": "/w", "input": {"path": "/w/x"}})
+        return {"command": call, "description": plugin.mark(self.turn)}
+
+    def begins(self, ident: str) -> None:
+        change = {"sessionUpdate": "tool_call", "toolCallId": ident, "title": "t", "status": "pending"}
+        self.says({"method": "session/update", "params": {"sessionId": "s-1", "update": change}})
+
+
+def test_the_prompt_waits_for_the_plugins_report() -> None:
+    assert Asking().answers[-1]["method"] == "session/prompt"
+    unreported = Asking(reports=False)
+    assert unreported.closed
+    assert unreported.parser.state.failure is not None
+    assert unreported.parser.state.failure.kind == "refused"
+    assert "session/prompt" not in [answer.get("method") for answer in unreported.answers]
+
+
+def test_every_question_is_judged() -> None:
+    hermes = Asking()
+    assert hermes.asks(hermes.shows("read_file")) == "allow_once"
+    assert hermes.asks(hermes.shows("terminal")) == "no"
+    assert hermes.asks({"command": "rm -rf x", "description": "recursive delete"}) == "no"
+    assert hermes.asks({"tool": "write_file", "arguments": {"path": "x"}}) == "no"
+    assert hermes.judged == [
+        ToolCall("read_file", {"path": "/w/x"}, "/w"),
+        ToolCall("terminal", {"path": "/w/x"}, "/w"),
+        ToolCall("terminal", {"command": "rm -rf x"}, "/work"),
+        ToolCall("write_file", {"path": "x"}, "/work"),
+    ]
+    assert hermes.parser.state.refused == ["terminal", "terminal", "write_file"]
+
+
+@pytest.mark.parametrize("raw", [None, "", {}, [], {"command": 1}, {"tool": "read_file"}])
+def test_a_question_that_cannot_be_read_is_refused(raw: object) -> None:
+    hermes = Asking()
+    assert hermes.asks(raw) == "no"
+    assert hermes.asks({"command": "{", "description": plugin.mark(hermes.turn)}) == "no"
+    assert "read_file" not in [call.tool for call in hermes.judged]
+
+
+def test_a_tool_that_begins_must_have_been_allowed() -> None:
+    hermes = Asking()
+    hermes.asks(hermes.shows("read_file"))
+    hermes.begins("tc-1")
+    assert hermes.parser.state.failure is None
+    hermes.asks(hermes.shows("terminal"))
+    hermes.begins("tc-2")
+    assert hermes.closed
+    assert hermes.parser.state.failure is not None
+    assert hermes.parser.state.failure.kind == "refused"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.tuples(st.integers() | st.text(max_size=3), JSON), max_size=8))
+def test_every_question_is_answered_once(questions: list[tuple[object, object]]) -> None:
+    hermes = Asking()
+    for ident, raw in questions:
+        assert hermes.asks(raw, ident) == "no"
+    assert len(hermes.answers) == 3 + len(questions)
 
 
 def test_an_endpoint_has_a_home_of_its_own() -> None:

@@ -19,7 +19,7 @@ from remuda.operations.verify import advice, change
 from remuda.rehearsal import exchange
 from remuda.rehearsal.journal import Heard
 from remuda.runtimes import registry
-from remuda.runtimes.base import Channel
+from remuda.runtimes.base import Channel, Conduct, Guarding
 
 RUNTIME = registry.get("rehearsal")
 CHANNEL = Channel("stdin", (), "1.0")
@@ -78,25 +78,53 @@ def test_long_prompts_have_the_size_they_should_have() -> None:
 
 
 def test_every_declared_claim_has_a_check() -> None:
-    claims = [claim.what for check in table(RUNTIME) for claim in check.claims]
+    claims = [claim.what for check in table(RUNTIME, "everything") for claim in check.claims]
     channels = ["channel.stdin", "channel.tempfile", "channel.argv"]
     errors = ["error.auth", "error.rate_limit", "error.model", "error.unreachable"]
-    assert claims == [*channels, "events", "usage", *errors, "resume"]
+    assert claims == [*channels, "events", "usage", *errors, "resume", "guard.run"]
+
+
+def test_the_guard_can_be_looked_at_alone() -> None:
+    assert [claim.what for check in table(RUNTIME, "run") for claim in check.claims] == ["guard.run"]
+    both = [claim.what for check in table(RUNTIME, "guard") for claim in check.claims]
+    assert both == ["guard.run", "guard.hook"]
+    unheld = msgspec.structs.replace(RUNTIME, guarding=Guarding(), wiring=None)
+    assert table(unheld, "guard") == ()
+
+
+@pytest.mark.parametrize(
+    ("escaped", "written", "result", "complaint"),
+    [
+        (False, "written", None, None),
+        (True, "written", None, "not blocked: out was written outside the worktree"),
+        (True, None, ("refused", "no report"), "not blocked: out was written outside the worktree"),
+        (False, None, ("refused", "no report"), "hooks not loaded: no report"),
+        (False, None, ("model", "no"), "the run failed (model): no"),
+        (False, None, None, "in was not written, although the guard allows it"),
+    ],
+)
+def test_a_guarded_run_is_judged_by_both_files(
+    escaped: bool, written: str | None, result: tuple[str, str] | None, complaint: str | None
+) -> None:
+    runtime = msgspec.structs.replace(RUNTIME, conduct=Conduct())
+    seen = msgspec.structs.replace(
+        run(result=failed(*result) if result else GOOD), escaped=escaped, written=written
+    )
+    assert judgements.bounds("in", "out")(runtime, [seen]) == complaint
 
 
 def test_what_is_not_declared_is_not_checked() -> None:
     conduct = msgspec.structs.replace(RUNTIME.conduct, usage=False, resume=False, edit_reply="{content}")
     less = msgspec.structs.replace(RUNTIME, conduct=conduct)
-    checks = {claim.what: check for check in table(less) for claim in check.claims}
+    checks = {claim.what: check for check in table(less, "everything") for claim in check.claims}
     assert not {"usage", "resume"} & set(checks)
     assert len(checks["events"].deeds) == 1
 
 
 def test_a_runtime_that_cannot_ask_is_run_with_a_bypass() -> None:
     conduct = msgspec.structs.replace(RUNTIME.conduct, refuses=frozenset({"ask"}))
-    deeds = [
-        deed for check in table(msgspec.structs.replace(RUNTIME, conduct=conduct)) for deed in check.deeds
-    ]
+    altered = msgspec.structs.replace(RUNTIME, conduct=conduct)
+    deeds = [deed for check in table(altered, "everything") for deed in check.deeds]
     assert {deed.permission for deed in deeds} == {"bypass"}
 
 
