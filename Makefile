@@ -48,7 +48,7 @@ test-fast: dev ## Everything but the real agent CLIs
 	$(BIN)/python -m pytest -n 2 tests/unit tests/integration
 
 test-agents: dev agents ## The real agent CLIs, in a namespace without a network
-	$(BIN)/python tools/loopback.py $(BIN)/python -m pytest -n 3 tests/agents
+	$(BIN)/python tools/loopback.py $(BIN)/python tools/agent_suite.py -n 3 tests/agents
 
 test: lint test-fast test-agents ## Everything; this is what CI runs
 

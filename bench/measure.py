@@ -54,6 +54,11 @@ def once(command: Command) -> Timing:
     return Timing(wall * 1000, (usage.ru_utime + usage.ru_stime) * 1000)
 
 
+def always(command: Command) -> Callable[[], Command]:
+    """The same command every time."""
+    return lambda: command
+
+
 def interleaved(commands: Mapping[str, Callable[[], Command]], rounds: int) -> Timings:
     """Run all commands once to warm up, then once a round in an order that changes every round."""
     timings: Timings = {name: [] for name in commands}

@@ -30,7 +30,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STAND_IN = """#!{python}
 import json, os, sys
 call = {{"arguments": sys.argv[1:], "env": dict(os.environ), "stdin": sys.stdin.read()}}
-open({path!r}, "w").write(json.dumps(call))
+open({path!r}, "x").write(json.dumps(call))  # a later call asks for the version
 """
 
 

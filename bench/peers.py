@@ -30,9 +30,9 @@ def cache_folder() -> Path:
     return Path(base) / "remuda-bench"
 
 
-def pinned() -> list[Peer]:
-    """The peers named in peers.txt."""
-    lines = (line.split() for line in PINS.read_text().splitlines() if line and not line.startswith("#"))
+def pinned(pins: Path = PINS) -> list[Peer]:
+    """The peers named in a file."""
+    lines = (line.split() for line in pins.read_text().splitlines() if line and not line.startswith("#"))
     return [Peer(registry, package, tuple(command)) for registry, package, *command in lines]
 
 

@@ -1,4 +1,4 @@
-"""Measures start-up and run overhead, prints ratios, and writes bench/results/latest.json.
+"""Measures start-up, hooks and run overhead, prints ratios, and writes bench/results/latest.json.
 
 Usage: python bench/run.py        (`make bench` installs what it needs first)
 """
@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hooks
 import peers
 import startup
 from measure import Timing, Timings, cpu, extra, ratio, wall
@@ -26,12 +27,14 @@ def main() -> None:
     compileall.compile_dir(ROOT / "src", quiet=2)
     agents_folder = Path(_output("tools/agents.py"))
     started = startup.measure(agents_folder)
+    hooked = hooks.measure(agents_folder)
     overheads = run_overhead(agents_folder)
     print_startup(started)
+    print_hooks(hooked)
     print_overheads(overheads)
-    verdicts = judge(started, overheads)
+    verdicts = {**judge(started, overheads), **judge_hooks(hooked)}
     print_verdicts(verdicts)
-    write(started, overheads, verdicts)
+    write(started, hooked, overheads, verdicts)
 
 
 def _output(*arguments: str) -> str:
@@ -52,12 +55,22 @@ def run_overhead(agents_folder: Path) -> dict[str, Timings]:
 
 
 def print_startup(started: Timings) -> None:
-    floor = started[startup.FLOOR]
-    print(f"\nStart-up: median of {len(floor)} interleaved runs, in ms, and as a multiple of the floor")
-    print(f"  {'':24}{'wall':>8}{'':>8}{'CPU':>10}")
-    for title, timings in started.items():
+    print_table("Start-up", started, started[startup.FLOOR])
+
+
+def print_hooks(hooked: hooks.Hooks) -> None:
+    print_table("A hook's round trip", hooked.trips, hooked.trips[hooks.FLOOR])
+    print(f"  and {hooked.resident_cpu:.1f} ms of CPU in the resident process for each that it answers")
+    middle, late = (hooks.percentile(hooked.decisions, share) for share in (50, 95))
+    print(f"\nA verdict in this process: p50 {middle:.2f} ms, p95 {late:.2f} ms")
+
+
+def print_table(title: str, measured: Timings, floor: list[Timing]) -> None:
+    print(f"\n{title}: median of {len(floor)} interleaved runs, in ms, and as a multiple of the floor")
+    print(f"  {'':32}{'wall':>8}{'':>8}{'CPU':>10}")
+    for name, timings in measured.items():
         times = ratio(timings, floor)
-        print(f"  {title:24}{wall(timings):8.1f}{times.wall:7.2f}x{cpu(timings):10.1f}{times.cpu:7.2f}x")
+        print(f"  {name:32}{wall(timings):8.1f}{times.wall:7.2f}x{cpu(timings):10.1f}{times.cpu:7.2f}x")
 
 
 def print_overheads(overheads: dict[str, Timings]) -> None:
@@ -86,13 +99,29 @@ def judge(started: Timings, overheads: dict[str, Timings]) -> dict[str, bool]:
     return verdicts
 
 
+def judge_hooks(hooked: hooks.Hooks) -> dict[str, bool]:
+    """The targets for hooks, and whether they are met."""
+    resident, alone = hooked.trips[hooks.RESIDENT], hooked.trips[hooks.ALONE]
+    verdicts = {
+        "a verdict under 0.5 ms (p50)": hooks.percentile(hooked.decisions, 50) < 0.5,
+        "a hook within 12 ms of CPU, with the resident process": cpu(resident) <= 12,
+        "a hook within 45 ms of CPU, alone": cpu(alone) <= 45,
+    }
+    for peer in peers.pinned(hooks.PINS):
+        if timings := hooked.trips.get(peer.title):
+            verdicts[f"a hook 5x faster than {peer.title}"] = ratio(timings, resident).cpu >= 5
+    return verdicts
+
+
 def print_verdicts(verdicts: dict[str, bool]) -> None:
     print("\nTargets")
     for target, met in verdicts.items():
         print(f"  {'met   ' if met else 'missed'}  {target}")
 
 
-def write(started: Timings, overheads: dict[str, Timings], verdicts: dict[str, bool]) -> None:
+def write(
+    started: Timings, hooked: hooks.Hooks, overheads: dict[str, Timings], verdicts: dict[str, bool]
+) -> None:
     document = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": {
@@ -101,14 +130,11 @@ def write(started: Timings, overheads: dict[str, Timings], verdicts: dict[str, b
             "python": platform.python_version(),
             "load": os.getloadavg(),
         },
-        "startup": {
-            title: {
-                "wall_ms": wall(timings),
-                "cpu_ms": cpu(timings),
-                "times_floor": ratio(timings, started[startup.FLOOR])._asdict(),
-                "n": len(timings),
-            }
-            for title, timings in started.items()
+        "startup": rows(started, started[startup.FLOOR]),
+        "hooks": {
+            "verdict_ms": {f"p{share}": hooks.percentile(hooked.decisions, share) for share in (50, 95)},
+            "round_trip": rows(hooked.trips, hooked.trips[hooks.FLOOR]),
+            "resident_cpu_ms": hooked.resident_cpu,
         },
         "overhead": {
             agent: {
@@ -122,6 +148,19 @@ def write(started: Timings, overheads: dict[str, Timings], verdicts: dict[str, b
     }
     LATEST.parent.mkdir(parents=True, exist_ok=True)
     LATEST.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def rows(measured: Timings, floor: list[Timing]) -> dict[str, object]:
+    """Each command's medians, and what they are of the floor's."""
+    return {
+        title: {
+            "wall_ms": wall(timings),
+            "cpu_ms": cpu(timings),
+            "times_floor": ratio(timings, floor)._asdict(),
+            "n": len(timings),
+        }
+        for title, timings in measured.items()
+    }
 
 
 if __name__ == "__main__":

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import peers
-from measure import Command, Timings, interleaved
+from measure import Command, Timings, always, interleaved
 
 FLOOR = "python -I -S -c pass"
 ROUNDS = 40
@@ -28,8 +27,4 @@ def measure(node_folder: Path) -> Timings:
         for peer in peers.pinned():
             if program := peers.installed(peer):
                 commands[peer.title] = Command((str(program), *peer.command[1:]), env, home)
-        return interleaved({title: _always(command) for title, command in commands.items()}, ROUNDS)
-
-
-def _always(command: Command) -> Callable[[], Command]:
-    return lambda: command
+        return interleaved({title: always(command) for title, command in commands.items()}, ROUNDS)

@@ -1,4 +1,4 @@
-"""The main job in one minute: a prompt, an agent, its events, a tool call, the result with usage.
+"""The main job in one minute: a prompt, an agent, its events, a tool call, the result, the guard.
 
 Run by ``make demo``. It needs no account, no server and no Node: the agent is the built-in rehearsal agent,
 and the model is scripted.
@@ -37,6 +37,11 @@ def main() -> None:
         show(*ask, "write a greeting into a file", cwd=str(work), env=env)
         print(f"\nThe agent wrote: {Path(work, 'hello.txt').read_text()!r}")
         show(*ask, "--json", "the same again, for a program", cwd=str(work), env=env)
+        Path(work, "hello.txt").unlink()
+        guarded = ("run", "--agent", "rehearsal", "--capability", "scout", "--permission", "bypass")
+        show(*guarded, "the same, by one who may only look", cwd=str(work), env=env)
+        print(f"\nA scout writes nothing: hello.txt is there: {Path(work, 'hello.txt').exists()}")
+        show("guard", "log", cwd=str(work), env=env)
         show("agents", cwd=str(work), env=env)
         print("\nThat was the built-in rehearsal agent. Next: remuda doctor, then remuda run with your own.")
 

@@ -1,5 +1,5 @@
 """Writes the parts of docs/ that follow from the code: the help of every verb, the configuration keys, the
-runtime matrix.
+runtime matrix, the guard's rules.
 
 Usage: python tools/generate_docs.py            write them
        python tools/generate_docs.py --check    exit 1 and name the files when something would change
@@ -17,6 +17,8 @@ import msgspec
 from msgspec import inspect
 
 from remuda.core.config import Config
+from remuda.core.guardconfig import RuleConfig
+from remuda.guard.table import TABLE
 from remuda.operations.matrix import markdown
 from remuda.operations.runtimes import report
 from remuda.runtimes import registry
@@ -34,12 +36,24 @@ SHORTHAND = """\
 MEANINGS = {
     "agent": "The active agent, where nothing stronger names one: see [resolver.md](resolver.md).",
     "prompt_delivery": "`auto`, `argv`, `stdin` or `tempfile`: see [prompt-delivery.md](prompt-delivery.md).",
+    "guard.gates": "Commands that agents may always run, by their first words: see [guard.md](guard.md).",
+    "guard.rules": "Rules of your own, a table each.",
+    "guard.protect": "Further paths that agents leave alone.",
+    "guard.push": "Where mergers may push to: a remote and a ref. Not for projects.",
+    "guard.network": "Hosts that may be fetched from without asking. Not for projects.",
+    "guard.branch_prefix": "The default of `--branch-prefix`, as in `agents/{agent}/`.",
     "environment.pass": "More variables for headless agents; `*` matches as in file names.",
     "run.timeout": "Seconds a run may take; 0 means no limit.",
     "run.idle_timeout": "Seconds of silence after which a run is ended; 0 means no limit.",
     "run.retry_patience": "Seconds an agent may retry a failing model before its first answer; "
     "unset means as long as its first retry takes, 4 to 7.",
     "run.retry_patience_midway": "The same, once the agent has begun to answer.",
+    "guard.resident": "Whether hooks and guarded runs start a process that answers faster: see "
+    "[guard.md](guard.md#the-resident-process).",
+    "hooks.judges": "Programs that judge tool calls beside the guard, by absolute path: see "
+    "[guard.md](guard.md#several-judges).",
+    "hooks.precedence": "`strictest` or `documented`: whose answer counts where several judge.",
+    "serve.idle": "Seconds without a request after which the process that answers hooks ends.",
     "runtimes.NAME.binary": "Another program to run for this runtime: a name on `PATH`, or a path.",
     "runtimes.NAME.model": "The model to use when `--model` is not given.",
 }
@@ -118,8 +132,12 @@ def _type_name(kind: inspect.Type) -> str:
     match kind:
         case inspect.UnionType(types=types):
             return " or ".join(_type_name(each) for each in types if not isinstance(each, inspect.NoneType))
-        case inspect.StrType():
+        case inspect.StrType() | inspect.LiteralType():
             return "text"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.StructType():
+            return "tables"
         case inspect.FloatType() | inspect.IntType():
             return "number"
         case inspect.VarTupleType(item_type=item):
@@ -131,6 +149,51 @@ def _default(value: object) -> str:
     return "unset" if value is None else f"`{msgspec.json.encode(value).decode()}`"
 
 
+RULE_FIELDS = {
+    "decision": "`allow`, `ask` or `deny`; a project has no `allow`",
+    "reason": "what the agent is told",
+    "capability": "for whom; without it, for all",
+    "effect": "what kind of effect",
+    "path": "where a file lies that is read or written, a program that is run, a repository",
+    "how": "what becomes of a file that is written",
+    "host": "whom the network leads to",
+    "direction": "whether data is fetched or sent",
+    "operation": "what git does",
+    "ref": "the branches or tags that git changes",
+    "kind": "what of the machine, or of what is far away, is changed",
+    "variable": "the environment variable that is set or shown",
+    "program": "a program by its name, or by its path",
+    "argv": "a command by its words",
+    "tool": "the tool that is called, by its name in the agent's CLI",
+}
+"""What each field of a rule is for; one without a line here, or a line without one, is an error."""
+
+
+def rule_fields() -> str:
+    """Every field of a rule, with its values where they are fixed."""
+    info = inspect.type_info(RuleConfig)
+    assert isinstance(info, inspect.StructType)
+    if (names := {field.name for field in info.fields}) != RULE_FIELDS.keys():
+        raise ValueError(f"RULE_FIELDS is out of step: {sorted(names ^ RULE_FIELDS.keys())}")
+    rows = ((f"`{field.name}`", RULE_FIELDS[field.name], _values(field.type)) for field in info.fields)
+    return table(("field", "meaning", "values"), rows)
+
+
+def _values(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.LiteralType(values=values):
+            return ", ".join(f"`{each}`" for each in values)
+        case inspect.UnionType(types=types):
+            return next((found for each in types if (found := _values(each))), "")
+    return ""
+
+
+def fixed_rows() -> str:
+    """The rows of the guard's table that no policy lifts."""
+    rows = ((f"`{name}`", row.fixed) for name, row in TABLE.items() if row.fixed)
+    return table(("rule", "why nobody lifts it"), rows)
+
+
 def matrix() -> str:
     """What is claimed about each runtime that comes with Remuda."""
     return markdown(map(report, registry.all_runtimes()), installed=False)
@@ -138,11 +201,13 @@ def matrix() -> str:
 
 def pages() -> dict[Path, str]:
     """Every page with generated parts, as it should be."""
-    configuration, runtimes = DOCS / "configuration.md", DOCS / "runtimes.md"
+    configuration, runtimes, guard = (DOCS / f"{name}.md" for name in ("configuration", "runtimes", "guard"))
+    rules = block(guard.read_text("utf-8"), "fields", rule_fields())
     return {
         DOCS / "cli.md": cli_page(),
         configuration: block(configuration.read_text("utf-8"), "keys", keys_table()),
         runtimes: block(runtimes.read_text("utf-8"), "matrix", matrix()),
+        guard: block(rules, "fixed", fixed_rows()),
     }
 
 

@@ -26,7 +26,7 @@ from remuda.core import paths  # noqa: E402
 from remuda.core.config import Config  # noqa: E402
 from remuda.core.events import AnyUpdate  # noqa: E402
 from remuda.operations.environment import ENDPOINT  # noqa: E402
-from remuda.operations.preparation import RunRequest  # noqa: E402
+from remuda.operations.requests import RunRequest  # noqa: E402
 from remuda.operations.run import Live, begin  # noqa: E402
 from remuda.operations.world import World  # noqa: E402
 from remuda.rehearsal.exchange import Usage  # noqa: E402
