@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
+import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
 
 import pytest
 from tests.agents.conftest import MakeLab
 from tests.agents.lab import DONE, REMUDA, Ended, Lab, shell
+from tests.agents.processes import wait_until
 
+from remuda.hooks import wire
 from remuda.runtimes import registry
 
 WIRED = [runtime.name for runtime in registry.all_runtimes() if runtime.wiring]
@@ -207,3 +215,38 @@ def test_nothing_runs_when_the_hook_program_is_shot_or_gone(wired: Lab) -> None:
     told = guard(wired, "status").stdout.decode()
     assert "hook program: missing" in told
     assert f"No PreToolUse hook registered for active agent binary '{wired.runtime.name}'." in told
+
+
+@contextlib.contextmanager
+def doomed_resident(lab: Lab) -> Iterator[subprocess.Popen[bytes]]:
+    """A resident process that takes a call, does not answer, and is shot soon after the model has spoken."""
+    resident = subprocess.Popen([str(REMUDA), "serve", "--keep"], cwd=lab.cwd, env=lab.env)
+    try:
+        socket = lab.home / "remuda" / "runtime" / wire.SOCKET
+        assert wait_until(socket.exists, 15)
+        resident.send_signal(signal.SIGSTOP)
+
+        def shoot() -> None:
+            wait_until(lambda: bool(lab.prompts()), PATIENCE)
+            time.sleep(1)
+            resident.kill()
+
+        watcher = threading.Thread(target=shoot)
+        watcher.start()
+        yield resident
+        watcher.join()
+    finally:
+        resident.kill()
+        resident.wait()
+
+
+def test_a_resident_process_that_is_killed_in_mid_call_lets_nothing_through(wired: Lab) -> None:
+    install(wired)
+    wired.play(shell("echo no > outside.txt"), shell("echo yes > tree/inside.txt"), DONE)
+    with doomed_resident(wired) as resident:
+        said = everyday(wired, **builder(wired))
+        assert resident.wait(PATIENCE) == -signal.SIGKILL
+    assert not (wired.cwd / "outside.txt").exists(), said
+    assert (wired.cwd / "tree" / "inside.txt").exists(), said
+    refused, allowed = (record for record in records(wired) if "decision" in record)
+    assert refused["decision"] != "allow" == allowed["decision"]

@@ -85,7 +85,8 @@ def answer(arguments: "Sequence[str]", installation: str) -> "NoReturn":
 
 
 def complete() -> None:
-    """Make of this an interpreter that finds installed packages, and load the guard's foundations."""
+    """Make of this an interpreter that finds installed packages, and load the guard's foundations. msgspec
+    can do without ``typing_extensions``, which takes longer to load than msgspec itself."""
     import gc
 
     gc.set_threshold(100_000)  # loading makes no garbage
@@ -93,27 +94,13 @@ def complete() -> None:
         import site
 
         site.main()
-    modules: dict[str, object] = sys.modules  # type: ignore[assignment]
-    spared = [name for name in _SPARED if name not in modules]
-    modules.update((name, _SPARED[name]) for name in spared)
+    spared = "typing_extensions" not in sys.modules
+    if spared:
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
     for name in ("pathlib", "msgspec"):
         __import__(name)
-    for name in spared:
-        del modules[name]
-
-
-class _StandIn:
-    """Stands for a module of which something is wanted when another one is loaded, and nothing ever after."""
-
-    def __getattr__(self, name: str) -> object:
-        return lambda *_: posix.uname().sysname
-
-
-_SPARED = {
-    "typing_extensions": None,
-    **{name: _StandIn() for name in ("platform", "textwrap", "urllib.parse")},
-}
-"""What msgspec and pathlib load without needing it here: a fifth of the time to a verdict."""
+    if spared:
+        del sys.modules["typing_extensions"]
 
 
 def received(given: str | None) -> bytes:
