@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.residents import listening
+from tests.integration.tmuxes import place, tmux  # noqa: F401 - fixtures
 from tests.support import Site, eventually, finish
 
 
