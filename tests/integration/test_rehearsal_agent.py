@@ -559,13 +559,13 @@ def test_interactive_session_asks_before_a_tool_runs(
     terminal.expect("Allow Bash? [y/N] ")
     terminal.type("n\n")
     terminal.expect("Done: The user did not allow Bash.")
-    terminal.expect("> ")
+    terminal.expect("ready · ")
     assert not (lab.cwd / "f.txt").exists()
     terminal.type("second\n")
     terminal.expect("Allow Bash? [y/N] ")
     terminal.type("y\n")
     terminal.expect("Done: written")
-    terminal.expect("> ")
+    terminal.expect("ready · ")
     terminal.type("/exit\n")
     assert terminal.agent.wait(10) == 0
     assert (lab.cwd / "f.txt").read_text() == "hi\n"
@@ -576,7 +576,7 @@ def test_interactive_interrupt_ends_the_turn_and_end_of_input_the_session(
 ) -> None:
     lab.play(command("touch started; sleep 300"), DONE)
     terminal = open_terminal("--permission-mode", "bypass")
-    terminal.expect("> ")
+    terminal.expect("ready · ")
     terminal.type("go\n")
     assert eventually((lab.cwd / "started").exists)
     terminal.agent.send_signal(signal.SIGINT)
@@ -585,6 +585,6 @@ def test_interactive_interrupt_ends_the_turn_and_end_of_input_the_session(
     lab.play(Step(text="Fine."))
     terminal.type("and now\n")
     terminal.expect("Fine.")
-    terminal.expect("> ")
+    terminal.expect("ready · ")
     terminal.type("\x04")
     assert terminal.agent.wait(10) == 0

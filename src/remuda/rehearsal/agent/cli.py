@@ -24,6 +24,9 @@ from remuda.rehearsal.agent.store import Transcript
 from remuda.rehearsal.agent.tools import Mode
 
 API_KEY = "REHEARSAL_API_KEY"
+DIALOG = "REHEARSAL_DIALOG"
+"""Set to ``trust``, an interactive session first asks whether its folder is trusted."""
+
 SYSTEM = "You are the rehearsal agent, a small coding agent. Work in the current folder with your tools."
 MODES: tuple[Mode, ...] = ("default", "bypass", "read-only")
 HOOK_MODES: dict[Mode, str] = {"default": "default", "bypass": "bypassPermissions", "read-only": "plan"}
@@ -46,6 +49,7 @@ class Options(argparse.Namespace):
     settings: Path | None
     setting_sources: str
     input_format: str
+    replay_user_messages: bool
     max_turns: int
 
 
@@ -77,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         default="text",
         help="a prompt, or a host that converses",
     )
+    add("--replay-user-messages", action="store_true", help="tell the host which prompts were taken")
     add("--max-turns", type=_positive, default=50, metavar="N", help="model turns a prompt may take")
     session = parser.add_mutually_exclusive_group()
     session.add_argument("--session-id", metavar="ID", help="the id of the new session")
@@ -115,7 +120,7 @@ def _read(path: Path, what: str) -> str:
 def _prompt(options: Options, host: Host | None, *, interactive: bool) -> str | None:
     """The prompt by the one channel in use; stdin only counts where no other is."""
     if host is not None:
-        prompt = host.prompt()
+        prompt = host.prompt() or ""
     elif options.prompt is not None:
         prompt = _decode(os.fsencode(options.prompt), "the prompt")
     elif options.prompt_file is not None:
@@ -183,7 +188,7 @@ def _host(options: Options) -> Host | None:
         return None
     if not options.headless or options.output_format != "stream-json":
         raise ConfigError("--input-format stream-json needs -p and --output-format stream-json")
-    return Host(sys.stdin.buffer, sys.stdout.buffer)
+    return Host(sys.stdin.buffer, sys.stdout.buffer, replay=options.replay_user_messages)
 
 
 def _hooks(
@@ -200,31 +205,40 @@ def _hooks(
 
 
 def _run(options: Options, environ: Mapping[str, str], processes: Processes) -> int:
-    interactive = not options.headless and sys.stdin.isatty() and sys.stdout.isatty()
+    person = _person(options)
     host = _host(options)
-    prompt = _prompt(options, host, interactive=interactive)
+    prompt = _prompt(options, host, interactive=person is not None)
     cwd = Path.cwd()
     home = Path(environ.get("REHEARSAL_HOME") or Path.home() / ".rehearsal").absolute()
     setup = Setup(options.model, _system(options), options.permission_mode, options.max_turns, cwd)
     transcript, earlier = _session(options, home)
     hooks = _hooks(options, home, cwd, transcript, processes, host)
-    with _endpoint(environ) as endpoint:
-        approve = repl.ask_person if interactive else host.approve if host else _nobody
-        emit = _emitter(options, interactive=interactive)
-        agent = Agent(setup, endpoint, hooks, transcript, processes, emit, approve)
+    approve = person.approve if person else host.approve if host else _nobody
+    with _endpoint(environ) as endpoint, person.present() if person else contextlib.nullcontext():
+        if person and environ.get(DIALOG) == "trust" and not repl.trusts(person, cwd):
+            return 1
+        agent = Agent(setup, endpoint, hooks, transcript, processes, _emitter(options, person), approve)
         agent.start(earlier)
-        if prompt is None or interactive:
-            repl.converse(agent, prompt)
+        if person is not None:
+            repl.converse(agent, person, prompt)
             agent.end("prompt_input_exit")
             return 0
-        result = agent.turn(prompt)
+        first = prompt or ""
+        succeeded = host.converse(agent, first) if host else agent.turn(first).error is None
         agent.end("other")
-        return 1 if result.error else 0
+        return 0 if succeeded else 1
 
 
-def _emitter(options: Options, *, interactive: bool) -> lines.Emit:
-    if interactive:
-        return lines.talk(sys.stdout.buffer)
+def _person(options: Options) -> repl.Person | None:
+    """Whoever sits at the terminal, if there is one and a conversation is wanted."""
+    if options.headless or not sys.stdin.isatty() or not sys.stdout.isatty():
+        return None
+    return repl.Person(sys.stdin.fileno(), sys.stdout.fileno())
+
+
+def _emitter(options: Options, person: repl.Person | None) -> lines.Emit:
+    if person is not None:
+        return lines.talk(person.screen.say)
     if options.output_format == "stream-json":
         return lines.stream_json(sys.stdout.buffer)
     return lines.plain(sys.stdout.buffer, sys.stderr.buffer)

@@ -107,23 +107,23 @@ def plain(out: BinaryIO, err: BinaryIO) -> Emit:
     return emit
 
 
-def talk(out: BinaryIO) -> Emit:
+def talk(put: Callable[[str], None]) -> Emit:
     """Everything as it happens, for a person at a terminal."""
 
     def emit(line: Line) -> None:
         match line:
             case Said(text):
-                _put(out, text)
+                put(text)
             case ToolCall(_, name, arguments):
-                _put(out, f"\n[{name}] {msgspec.json.encode(arguments).decode()}\n")
+                put(f"\n[{name}] {msgspec.json.encode(arguments).decode()}\n")
             case ToolOutcome(_, status, output):
-                _put(out, f"[{status}] {output.rstrip()}\n")
+                put(f"[{status}] {output.rstrip()}\n")
             case Retry(_, message, attempt):
-                _put(out, f"[retry {attempt}] {message}\n")
+                put(f"[retry {attempt}] {message}\n")
             case Result(error=Problem(message=message)):
-                _put(out, f"\nrehearsal: {message}\n")
+                put(f"\nrehearsal: {message}\n")
             case Result():
-                _put(out, "\n")
+                put("\n")
 
     return emit
 

@@ -80,13 +80,18 @@ class Agent:
         self._hooks.ask(Occasion(hook_event_name="SessionEnd", reason=reason))
 
     def turn(self, prompt: str) -> Result:
-        """Answer one prompt."""
-        self._usage = Usage()
-        result = self._turn(prompt)
+        """Answer one prompt and tell how that ended."""
+        return self.conclude(self.answer(prompt))
+
+    def conclude(self, result: Result | None) -> Result:
+        """Tell how a turn ended; None is one that was interrupted."""
+        result = result or self._result("interrupted")
         self._emit(result)
         return result
 
-    def _turn(self, prompt: str) -> Result:
+    def answer(self, prompt: str) -> Result:
+        """Answer one prompt."""
+        self._usage = Usage()
         verdict = self._hooks.ask(Occasion(hook_event_name="UserPromptSubmit", prompt=prompt))
         if verdict.decision == "block":
             return self._result("blocked", Problem(0, f"a hook blocked the prompt: {verdict.reason}"))
