@@ -1,0 +1,1 @@
+"""What agents took: transcripts, the ledger made of them, prices and reports."""
