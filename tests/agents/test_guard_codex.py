@@ -23,6 +23,7 @@ from remuda.prompts import delivery
 from remuda.rehearsal.scenario import Step
 from remuda.runtimes import registry
 from remuda.runtimes.base import Guard, Turn
+from remuda.runtimes.dialogue import one_turn
 from remuda.sessions.headless import follow
 from remuda.sessions.job import Job, Limits
 
@@ -117,7 +118,7 @@ def job_of(
     )
     guarding = CODEX.guarding
     assert guarding.command is not None
-    assert guarding.parser is not None
+    assert CODEX.connect is not None
     assert guarding.channel is not None
     invocation = guarding.command(given)
     program_path = shutil.which("codex", path=lab.env["PATH"])
@@ -129,7 +130,7 @@ def job_of(
         session="test",
         agent="codex",
         command=delivery.deliver(command, guarding.channel, prompt, invocation.files, scratch),
-        parser=guarding.parser(given, prompt),
+        parser=one_turn(CODEX.connect.connection(given), prompt),
         limits=limits,
     )
 

@@ -20,10 +20,11 @@ from remuda.guard.tools import ToolCall
 from remuda.hooks.answer import told
 from remuda.hooks.judging import recording_judge
 from remuda.runtimes import acp_frames as wire
-from remuda.runtimes.acp import AcpParser, Dialect
+from remuda.runtimes.acp import AcpConnection, Dialect
 from remuda.runtimes.acp_guard import Manners, Told
 from remuda.runtimes.base import Access, Guard, Permission, Turn, TurnState
 from remuda.runtimes.copilot import guarded as copilot
+from remuda.runtimes.dialogue import one_turn
 from remuda.runtimes.gemini import guarded as gemini
 from remuda.runtimes.opencode import guarded as opencode
 
@@ -44,6 +45,8 @@ REQUESTS: dict[str, type[BaseModel]] = {
     "session/resume": schema.ResumeSessionRequest,
     "session/prompt": schema.PromptRequest,
     "session/set_mode": schema.SetSessionModeRequest,
+    "session/cancel": schema.CancelNotification,
+    "session/fork": schema.ForkSessionRequest,
 }
 
 
@@ -71,7 +74,7 @@ class Agent:
     """Plays the agent's part, and holds every word of ours against the protocol's schema."""
 
     def __init__(self, turn: Turn | None = None, dialect: Dialect | None = None) -> None:
-        self.parser = AcpParser(turn or make_turn(), PROMPT, dialect or Dialect())
+        self.parser = one_turn(AcpConnection(turn or make_turn(), dialect or Dialect()), PROMPT)
         self.heard: list[Json] = []
         self.listen()
 

@@ -17,6 +17,7 @@ from remuda.guard.model import Capability, Verdict
 from remuda.guard.tools import ToolCall
 from remuda.runtimes import registry
 from remuda.runtimes.base import Guard, Parser, Turn
+from remuda.runtimes.dialogue import one_turn
 
 Json = dict[str, Any]
 
@@ -62,8 +63,9 @@ class Talk:
 
         guard = Guard(capability=capability, judge=judged, hooks=HOOKS, note="A note.")
         place: Json = {"cwd": Path("/w"), "scratch": Path("/s"), "keep": Path("/k"), "session": "s1"}
-        assert CODEX.guarding.parser is not None
-        self.parser: Parser = CODEX.guarding.parser(Turn(**place | {"guard": guard} | turn), "Hello.")
+        assert CODEX.connect is not None
+        asked = Turn(**place | {"guard": guard} | turn)
+        self.parser: Parser = one_turn(CODEX.connect.connection(asked), "Hello.")
         self.said: list[Json] = []
         self.closed = False
         self.listen()

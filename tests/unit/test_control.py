@@ -18,7 +18,8 @@ from remuda.guard.tools import ToolCall
 from remuda.hooks.answer import told
 from remuda.runtimes.base import Guard, Parser, Turn, TurnState
 from remuda.runtimes.claude import stream as claude_stream
-from remuda.runtimes.control import HOOKS, PROMPT_HOOK, TOOL_HOOK, ControlParser
+from remuda.runtimes.control import HOOKS, PROMPT_HOOK, TOOL_HOOK, ControlConnection
+from remuda.runtimes.dialogue import one_turn
 from remuda.runtimes.rehearsal import stream as rehearsal_stream
 
 Json = dict[str, Any]
@@ -50,7 +51,7 @@ class Agent:
     def __init__(self, make: Callable[[Turn, str], Parser] = claude_stream.parser) -> None:
         self.judge = Judge()
         turn = make_turn(self.judge)
-        self.parser = ControlParser(turn, PROMPT, make(turn, PROMPT))
+        self.parser = one_turn(ControlConnection(turn, lambda: make(turn, "")), PROMPT)
         self.heard: list[Json] = []
         self.asked = 0
         self.listen()
@@ -241,9 +242,222 @@ def test_the_connection_is_closed_behind_the_result() -> None:
 def test_without_a_guard_nothing_is_allowed() -> None:
     turn = msgspec.structs.replace(make_turn(Judge()), guard=None)
     agent = Agent()
-    agent.parser = ControlParser(turn, PROMPT, claude_stream.parser(turn, PROMPT))
+    agent.parser = one_turn(ControlConnection(turn, lambda: claude_stream.parser(turn, "")), PROMPT)
     agent.listen()
     assert denial(agent.hook("t1", "ls"))
+
+
+ASKED = Verdict(decision="ask", rule="test.ask", reason="who knows")
+
+
+class Session(Agent):
+    """An agent in a session of many turns, with a person to be asked about what is unclear."""
+
+    def __init__(self, *, binding: bool = True, **changes: object) -> None:
+        super().__init__()
+
+        def judge(call: ToolCall) -> Verdict:
+            verdict = self.judge(call)
+            return ASKED if "unclear" in repr(call.input) else verdict
+
+        guard = Guard(capability="builder", judge=judge, hooks=Path("/hooks"), note="", binding=binding)
+        turn = msgspec.structs.replace(make_turn(self.judge), **{"guard": guard} | changes)
+        self.parser = ControlConnection(turn, lambda: claude_stream.parser(turn, ""))
+        self.heard.clear()
+        self.listen()
+        self.greet()
+
+    def turn(self, text: str) -> None:
+        """A prompt, and the hook that tells of it."""
+        self.parser.prompt(text)
+        self.listen()
+        self.ask(subtype="hook_callback", callback_id=PROMPT_HOOK, input={"prompt": text})
+
+    def request(self, ident: str, command: str) -> None:
+        """A request for permission that may have to wait."""
+        given = {"command": command}
+        asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": given, "tool_use_id": ident}
+        self.say({"type": "control_request", "request_id": ident, "request": asked})
+
+    def answers(self, ident: str) -> list[Json]:
+        replies = [message["response"] for message in self.heard if message["type"] == "control_response"]
+        return [reply["response"] for reply in replies if reply["request_id"] == ident]
+
+    def decide(self, question: str, allowed: bool) -> bool:
+        done = self.parser.decide(question, allowed, "so it be")
+        self.listen()
+        return done is not None
+
+    def result(self, text: str, cost: float = 0, **more: object) -> None:
+        usage = {"input_tokens": 3, "output_tokens": 4}
+        self.say({"type": "result", "result": text, "usage": usage, "total_cost_usd": cost} | more)
+
+
+def test_each_turn_has_a_state_of_its_own() -> None:
+    agent = Session()
+    agent.turn("one")
+    agent.say({"type": "system", "subtype": "init", "session_id": "s-1", "model": "m"})
+    agent.result("First.", 0.5)
+    first = agent.state
+    assert (agent.parser.phase, first.text, first.cost_usd) == ("idle", "First.", 0.5)
+    agent.parser.prompt("two")
+    agent.listen()
+    assert (agent.parser.phase, agent.parser.acknowledged) == ("working", False)
+    assert (agent.state.text, agent.state.guard, agent.state.session) == ("", "awaited", "s-1")
+    agent.start()
+    assert agent.parser.acknowledged
+    agent.result("Second.", 0.75)
+    assert (agent.state.text, agent.state.cost_usd, first.text) == ("Second.", 0.25, "First.")
+
+
+def test_a_failed_turn_is_not_the_end() -> None:
+    agent = Session()
+    agent.turn("one")
+    agent.result("it failed", is_error=True, api_error_status=500)
+    assert agent.state.failure is not None
+    agent.turn("two")
+    agent.result("Well again.")
+    assert (agent.state.failure, agent.state.text) == (None, "Well again.")
+
+
+def test_a_turn_that_nobody_asked_for_ends_no_other() -> None:
+    """Work in the background has ended, and the agent speaks of it while the next prompt is on its way."""
+    agent = Session()
+    agent.turn("one")
+    agent.result("First.")
+    agent.parser.prompt("two")
+    agent.listen()
+    notice = {"prompt": "<task-notification>it is done</task-notification>"}
+    agent.ask(subtype="hook_callback", callback_id=PROMPT_HOOK, input=notice)
+    agent.result("It is done.")
+    assert (agent.parser.phase, agent.state.text) == ("working", "")
+    agent.ask(subtype="hook_callback", callback_id=PROMPT_HOOK, input={"prompt": "two"})
+    agent.result("Second.")
+    assert (agent.parser.phase, agent.state.text) == ("idle", "Second.")
+
+
+def test_a_person_decides_once() -> None:
+    agent = Session()
+    agent.turn("one")
+    agent.request("q1", "unclear 1")
+    agent.request("q2", "unclear 2")
+    assert agent.answers("q1") == agent.answers("q2") == []
+    first, second = agent.parser.questions
+    assert (first.tool, first.title, first.reason) == ("Bash", "unclear 1", "who knows")
+    assert agent.decide(second.id, False)
+    assert agent.decide(first.id, True)
+    assert not agent.decide(first.id, False)
+    assert agent.answers("q1") == [{"behavior": "allow", "updatedInput": {"command": "unclear 1"}}]
+    assert agent.answers("q2") == [{"behavior": "deny", "message": "so it be (person)"}]
+    assert agent.outcome("q1")
+    assert agent.state.failure is None
+    agent.outcome("q2")
+    assert agent.state.failure is not None
+
+
+def test_a_request_that_is_taken_back_wants_no_answer() -> None:
+    agent = Session()
+    agent.turn("one")
+    agent.request("q1", "unclear")
+    (question,) = agent.parser.questions
+    agent.say({"type": "control_cancel_request", "request_id": "another"})
+    assert agent.parser.questions == (question,)
+    agent.say({"type": "control_cancel_request", "request_id": "q1"})
+    assert not agent.parser.questions
+    assert not agent.decide(question.id, True)
+    assert not agent.answers("q1")
+
+
+def test_an_abort_denies_what_is_open_and_what_comes_after_it() -> None:
+    agent = Session()
+    agent.turn("one")
+    agent.parser.prompt("waits, and will not be sent")
+    agent.request("q1", "unclear")
+    agent.parser.abort()
+    agent.parser.abort()
+    agent.listen()
+    (denied,) = agent.answers("q1")
+    assert denied["behavior"] == "deny"
+    asked = [message["request"] for message in agent.heard if message["type"] == "control_request"]
+    assert [request["subtype"] for request in asked] == ["initialize", "interrupt"]
+    agent.request("q2", "ls")
+    (denied,) = agent.answers("q2")
+    assert denied["behavior"] == "deny"
+    agent.result("", is_error=True)
+    assert agent.state.failure is not None
+    assert (agent.state.failure.kind, agent.state.stop_reason) == ("cancelled", "cancelled")
+    assert agent.parser.phase == "idle"
+    agent.turn("two")
+    agent.request("q3", "ls")
+    (granted,) = agent.answers("q3")
+    assert granted["behavior"] == "allow"
+
+
+def test_what_is_open_at_the_end_of_a_turn_is_denied() -> None:
+    agent = Session()
+    agent.turn("one")
+    agent.request("q1", "unclear")
+    agent.result("Done without it.")
+    (denied,) = agent.answers("q1")
+    assert denied["behavior"] == "deny"
+    assert not agent.parser.questions
+
+
+def test_in_a_persons_own_session_only_what_is_asked_for_is_judged() -> None:
+    agent = Session(binding=False)
+    agent.turn("one")
+    assert agent.state.guard == "none"
+    assert agent.hook("t1", "forbidden", cwd="/elsewhere")["response"] == {}
+    agent.outcome("t1")
+    assert agent.state.failure is None
+    assert not agent.judge.asked
+    agent.hook("t2", "ls", cwd="/elsewhere")
+    agent.request("t2", "ls")
+    assert agent.judge.asked == [ToolCall("Bash", {"command": "ls"}, "/elsewhere")]
+
+
+def test_whoever_wants_no_questions_gets_none() -> None:
+    agent = Session(guard=None, permission="bypass")
+    agent.turn("one")
+    assert agent.hook("t1", "forbidden")["response"] == {}
+    agent.request("t1", "forbidden")
+    assert agent.answers("t1")[0]["behavior"] == "allow"
+
+
+ACTS = st.one_of(
+    st.tuples(st.just("request"), st.sampled_from(["ls", "forbidden", "unclear"])),
+    st.tuples(st.just("decide"), st.booleans()),
+    st.tuples(st.sampled_from(["abort", "result", "prompt", "cancel"]), st.none()),
+)
+
+
+@given(st.lists(ACTS, max_size=30), st.booleans())
+def test_whatever_happens_every_request_is_answered_once(
+    acts: list[tuple[str, str | bool | None]], binding: bool
+) -> None:
+    agent = Session(binding=binding)
+    open_: dict[str, str] = {}
+    for number, (act, given_) in enumerate(acts):
+        match act:
+            case "request":
+                open_[f"r-{number}"] = str(given_)
+                agent.request(f"r-{number}", str(given_))
+            case "decide" if agent.parser.questions:
+                agent.decide(agent.parser.questions[0].id, bool(given_))
+            case "abort":
+                agent.parser.abort()
+            case "result":
+                agent.result("Done.")
+            case "prompt" if agent.parser.phase == "idle":
+                agent.turn("again")
+        agent.listen()
+    agent.parser.abort()
+    agent.listen()
+    waiting = {question.title for question in agent.parser.questions}
+    for ident, command in open_.items():
+        answers = agent.answers(ident)
+        assert len(answers) == 1 or (not answers and command in waiting)
+        assert not answers or command != "forbidden" or answers[0]["behavior"] == "deny"
 
 
 def request(**fields: object) -> Json:

@@ -17,12 +17,20 @@ from remuda.guard.model import Verdict
 from remuda.guard.tools import ToolCall
 from remuda.runtimes.base import Guard, Invocation, Judge, Turn, TurnState
 from remuda.runtimes.hermes import plugin
-from remuda.runtimes.hermes.guarded import GuardedParser
-from remuda.runtimes.hermes.runtime import disarm, guarded_command, print_command, spawn_command
+from remuda.runtimes.hermes.guarded import HermesConnection
+from remuda.runtimes.hermes.runtime import (
+    connect_command,
+    disarm,
+    guarded_command,
+    print_command,
+    spawn_command,
+)
 from remuda.runtimes.hermes.stream import hear, model
 
 TURN = Turn(cwd=Path("/work"), scratch=Path("/scratch"), keep=Path("/keep"), session="s")
-ALLOW, DENY = (Verdict(decision=d, rule="test", reason="a test", hint="") for d in ("allow", "deny"))
+ALLOW, DENY, ASK = (
+    Verdict(decision=d, rule="test", reason="a test", hint="") for d in ("allow", "deny", "ask")
+)
 LOG = b"2026-11-15 20:15:02 [WARNING] agent.conversation_loop: "
 
 
@@ -93,10 +101,11 @@ def test_a_folder_whose_name_would_mean_something_else_is_refused(scratch: str) 
 class Asking:
     """A guarded connection whose session is open, and a guard that lets things be read."""
 
-    def __init__(self, reports: bool = True) -> None:
+    def __init__(self, reports: bool = True, binding: bool = True) -> None:
         self.judged: list[ToolCall] = []
-        self.turn = turn(guard=guard(self.judge))
-        self.parser = GuardedParser(self.turn, "the prompt")
+        self.turn = turn(guard=msgspec.structs.replace(guard(self.judge), binding=binding))
+        self.parser = HermesConnection(self.turn)
+        self.parser.prompt("the prompt")
         self.answers: list[dict[str, Any]] = []
         if reports:
             self.parser.hear(plugin.mark(self.turn).encode())
@@ -105,7 +114,7 @@ class Asking:
 
     def judge(self, call: ToolCall) -> Verdict:
         self.judged.append(call)
-        return ALLOW if call.tool == "read_file" else DENY
+        return {"read_file": ALLOW, "patch": ASK}.get(call.tool, DENY)
 
     def says(self, frame: object) -> None:
         self.parser.feed(json.dumps(frame).encode())
@@ -176,6 +185,71 @@ def test_a_tool_that_begins_must_have_been_allowed() -> None:
     assert hermes.closed
     assert hermes.parser.state.failure is not None
     assert hermes.parser.state.failure.kind == "refused"
+
+
+def ended(hermes: Asking) -> None:
+    """The turn ends, and the next begins."""
+    number = next(frame["id"] for frame in reversed(hermes.answers) if "method" in frame)
+    hermes.parser.prompt("the next")
+    usage = {"inputTokens": number, "outputTokens": 1, "totalTokens": 0}
+    hermes.says({"id": number, "result": {"stopReason": "end_turn", "usage": usage}})
+    assert hermes.answers[-1]["method"] == "session/prompt"
+    assert hermes.parser.state.guard == "reported"
+
+
+def test_what_was_allowed_in_one_turn_is_not_in_the_next() -> None:
+    hermes = Asking()
+    hermes.asks(hermes.shows("read_file"))
+    hermes.begins("tc-1")
+    hermes.asks(hermes.shows("read_file"))
+    ended(hermes)
+    hermes.begins("tc-2")
+    assert hermes.closed
+
+
+def test_a_call_that_goes_on_is_not_a_new_one() -> None:
+    hermes = Asking()
+    hermes.asks(hermes.shows("read_file"))
+    hermes.begins("tc-1")
+    ended(hermes)
+    change = {"sessionUpdate": "tool_call_update", "toolCallId": "tc-1", "status": "completed"}
+    hermes.says({"method": "session/update", "params": {"sessionId": "s-1", "update": change}})
+    assert not hermes.closed
+    hermes.begins("tc-1")
+    assert hermes.closed
+
+
+def test_a_question_to_a_person_is_over_when_hermes_waits_no_longer() -> None:
+    hermes = Asking()
+    question = {"sessionId": "s-1", "toolCall": {"toolCallId": "p", "rawInput": hermes.shows("patch")}}
+    options = [{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]
+    hermes.says({"id": 7, "method": "session/request_permission", "params": {**question, "options": options}})
+    (asked,) = hermes.parser.questions
+    assert asked.tool == "patch"
+    hermes.parser.hear(
+        b"2026-11-15 20:15:02 [WARNING] acp_adapter.permissions: Permission request timed out or failed: "
+    )
+    assert not hermes.parser.questions
+    assert hermes.parser.decide(asked.id, True, "too late") is None
+    hermes.says({})
+    assert hermes.answers[-1]["result"]["outcome"] == {"outcome": "selected", "optionId": "no"}
+    hermes.begins("tc-1")
+    assert hermes.closed
+
+
+def test_in_a_persons_own_session_there_is_no_plugin() -> None:
+    hermes = Asking(reports=False, binding=False)
+    assert hermes.answers[-1]["method"] == "session/prompt"
+    hermes.begins("tc-1")
+    assert not hermes.closed
+    assert hermes.asks({"command": "rm -rf x", "description": "recursive delete"}) == "no"
+    assert hermes.judged == [ToolCall("terminal", {"command": "rm -rf x"}, "/work")]
+
+
+def test_a_persons_own_session_asks_over_the_connection() -> None:
+    invocation = connect_command(turn())
+    assert invocation == Invocation(arguments=("acp",), env={"HERMES_EXEC_ASK": "0"})
+    assert connect_command(turn(permission="bypass")).env["HERMES_YOLO_MODE"] == "1"
 
 
 JSON = st.recursive(

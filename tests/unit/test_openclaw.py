@@ -166,6 +166,16 @@ def test_what_it_cannot_do_is_said() -> None:
         spawn_command(turn(access="read"))
 
 
+def test_a_session_on_a_terminal_keeps_its_state_with_it() -> None:
+    plain = spawn_command(turn(endpoint=None))
+    assert plain.arguments == ("chat", "--session", TURN.session)
+    assert not plain.keeps
+    elsewhere = spawn_command(turn(endpoint="http://127.0.0.1:1"))
+    (file,) = elsewhere.kept
+    assert elsewhere.env["OPENCLAW_STATE_DIR"] == str(TURN.keep)
+    assert json.loads(file.content)["models"]["providers"]["remuda"]["baseUrl"] == "http://127.0.0.1:1/v1"
+
+
 @pytest.mark.parametrize(
     ("text", "told"), [('{"version": "0.0.1"}', True), ('{"version": "2026.9.6"}', False)]
 )

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from remuda.guard.model import Verdict
 from remuda.guard.tools import ToolCall
 from remuda.runtimes.base import Guard, Turn
+from remuda.runtimes.dialogue import one_turn
 from remuda.runtimes.pi import extensions, guarded
+from remuda.runtimes.pi.connection import PiConnection
 from remuda.runtimes.pi.runtime import RUNTIME
 
 Json = dict[str, Any]
@@ -26,7 +28,8 @@ class Pi:
     def __init__(self) -> None:
         self.judged: list[ToolCall] = []
         guard = Guard(capability="scout", judge=self.judge, hooks=Path("/hooks"), note="")
-        self.parser = guarded.GuardedParser(guard, "the prompt")
+        asked = Turn(cwd=Path("/w"), scratch=Path("/s"), keep=Path("/k"), session="s", guard=guard)
+        self.parser = one_turn(PiConnection(asked), "the prompt")
         self.sent: list[Json] = []
         self.listen()
 

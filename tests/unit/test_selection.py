@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from remuda.core.errors import UsageError
@@ -120,7 +120,8 @@ def test_only_declared_channels_are_chosen_and_argv_only_where_it_fits(
 
 @given(sizes, channel_sets())
 def test_argv_on_request_is_a_last_resort_of_auto(size: int, channels: list[Channel]) -> None:
-    assume(any(one.mode == "argv" and one.on_request for one in channels))
+    argv = Channel("argv", (PROMPT,), "1.0.0", on_request=True)
+    channels = [argv, *(one for one in channels if one.mode != "argv")]
     mode = select_mode("auto", size, channels)
     if len(channels) > 1:
         assert mode != "argv"

@@ -49,14 +49,22 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recording_judge(
-    context: Context, place: Path, *, runtime: str, session: str, policy: Policy | None = None
+    context: Context,
+    place: Path,
+    *,
+    runtime: str,
+    session: str,
+    policy: Policy | None = None,
+    attended: bool = False,
 ) -> Callable[[ToolCall], Verdict]:
-    """A judge for one session of one runtime, with a policy of one's own; ``place`` is where the audit is."""
+    """A judge for one session of one runtime, with a policy of one's own; ``place`` is where the audit is.
+    Where it is ``attended``, a person can be asked."""
     asker = Asker(dialect=CONNECTION, capability=context.capability, runtime=runtime, session=session)
 
     def judged(call: ToolCall) -> Verdict:
         verdict = verdict_on(call, context, policy)
-        return unattended(settled(verdict, recorded=record(place, asker, call, verdict)))
+        verdict = settled(verdict, recorded=record(place, asker, call, verdict))
+        return verdict if attended else unattended(verdict)
 
     return judged
 

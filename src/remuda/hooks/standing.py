@@ -101,6 +101,15 @@ def listen(folder: Path, backlog: int) -> socket.socket:
     return listener
 
 
+def clear(folder: Path) -> None:
+    """Take away what a process that has ended left in its folder, and the folder with it."""
+    for name in (wire.SOCKET, wire.LOCK):
+        with contextlib.suppress(OSError):
+            (folder / name).unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
 def indirect(folder: Path) -> bool:
     """Whether the socket's path is too long to be named, so that it is reached through its folder."""
     return len(os.fsencode(folder / wire.SOCKET)) > wire.LONGEST_PATH

@@ -19,7 +19,8 @@ from remuda.hooks.judging import recording_judge
 from remuda.operations.instructions import project_instructions
 from remuda.operations.requests import Plan, RunRequest
 from remuda.operations.world import World
-from remuda.runtimes.base import Channel, Guard, Invocation, Parser, Runtime, Turn
+from remuda.runtimes.base import Channel, Guard, Invocation, Judge, Parser, Runtime, Turn
+from remuda.runtimes.dialogue import one_turn
 
 CLAIM, HOOK_CLAIM = "guard.run", "guard.hook"
 """What the evidence for guarded runs is called, and for hooks in a program's own settings."""
@@ -35,16 +36,27 @@ class Way(msgspec.Struct, frozen=True):
 
 def way_of(runtime: Runtime, turn: Turn) -> Way:
     """The usual way, or for a guarded turn the one on which nothing runs unasked."""
-    guarding = runtime.guarding
-    if turn.guard is None or guarding.command is None or guarding.parser is None:
+    guarding, connect = runtime.guarding, runtime.connect
+    if turn.guard is None or guarding.command is None or connect is None:
         return Way(runtime.print_command, runtime.parser)
-    return Way(guarding.command, guarding.parser, guarding.channel)
+    return Way(
+        guarding.command,
+        lambda turn, prompt: one_turn(connect.connection(turn), prompt),
+        guarding.channel,
+    )
 
 
 def bounded(
-    world: World, request: RunRequest, plan: Plan, found: installation.Installation, turn: Turn
+    world: World,
+    request: RunRequest,
+    plan: Plan,
+    found: installation.Installation,
+    turn: Turn,
+    *,
+    attended: bool = False,
 ) -> Turn:
-    """The turn with the bounds of its capability; a capability that cannot be enforced is refused."""
+    """The turn with the bounds of its capability; a capability that cannot be enforced is refused. Where it
+    is ``attended``, a person decides what the guard leaves open."""
     capability = capability_of(request.capability)
     if capability is None:
         return turn
@@ -53,7 +65,7 @@ def bounded(
         raise _unenforceable(runtime, capability)
     _check_proof(world, request, runtime, found)
     bound = (
-        _guarded(world, request, plan, capability, turn)
+        _guarded(world, request, plan, capability, turn, attended=attended)
         if way == "approval"
         else _reduced(request, plan, capability, turn)
     )
@@ -69,35 +81,21 @@ def _unenforceable(runtime: Runtime, capability: Capability) -> RefusedError:
     )
 
 
-def _guarded(world: World, request: RunRequest, plan: Plan, capability: Capability, turn: Turn) -> Turn:
+def _guarded(
+    world: World, request: RunRequest, plan: Plan, capability: Capability, turn: Turn, *, attended: bool
+) -> Turn:
     """Every tool call asks the guard."""
     if request.extra:
         raise UsageError(
             "a guarded run takes no arguments for the agent's own command line: they could lift the guard",
             "Leave out what follows --, or leave out --capability.",
         )
-    worktree = str((request.worktree or plan.cwd).absolute())
-    context = Context(
-        capability=capability,
-        worktree=worktree,
-        branch_prefix=request.branch_prefix,
-        home=turn.environ.get("HOME"),
-        agent=plan.runtime.name,
-        protected=world.folders.guarded,
-    )
-    policy = _policy(world, plan, context)
-    context = context if policy is None else policy.completed(context)
+    context, judge = _judge(world, request, plan, capability, turn, attended=attended)
     guard = Guard(
         capability=capability,
-        judge=recording_judge(
-            context,
-            audit.place(world.folders),
-            runtime=plan.runtime.name,
-            session=plan.session,
-            policy=policy,
-        ),
+        judge=judge,
         hooks=_staged(world, plan.runtime),
-        note=note(capability, worktree, context.branch_prefix),
+        note=note(capability, context.worktree or str(plan.cwd), context.branch_prefix),
     )
     instructions = project_instructions(plan.cwd, plan.runtime.guarding.instructions)
     return msgspec.structs.replace(
@@ -106,6 +104,47 @@ def _guarded(world: World, request: RunRequest, plan: Plan, capability: Capabili
         environ={**turn.environ, **_told_to_hooks(world, context)},
         append_system_prompt="\n\n".join(filter(None, (instructions, turn.append_system_prompt))) or None,
     )
+
+
+def supervised(world: World, request: RunRequest, plan: Plan, turn: Turn) -> Turn:
+    """A person's own session: what the program itself asks about is judged first, and then put to them. One
+    that is to ask nothing has no guard."""
+    if request.permission == "bypass":
+        return turn
+    _, judge = _judge(world, request, plan, "supervised", turn, attended=True)
+    guard = Guard(
+        capability="supervised",
+        judge=judge,
+        hooks=staging.hooks_folder(world.folders.data) / plan.runtime.name,
+        note="",
+        binding=False,
+    )
+    return msgspec.structs.replace(turn, guard=guard)
+
+
+def _judge(
+    world: World, request: RunRequest, plan: Plan, capability: Capability, turn: Turn, *, attended: bool
+) -> tuple[Context, Judge]:
+    """Who judges, and by what."""
+    context = Context(
+        capability=capability,
+        worktree=str((request.worktree or plan.cwd).absolute()),
+        branch_prefix=request.branch_prefix,
+        home=turn.environ.get("HOME"),
+        agent=plan.runtime.name,
+        protected=world.folders.guarded,
+    )
+    policy = _policy(world, plan, context)
+    context = context if policy is None else policy.completed(context)
+    judge = recording_judge(
+        context,
+        audit.place(world.folders),
+        runtime=plan.runtime.name,
+        session=plan.session,
+        policy=policy,
+        attended=attended,
+    )
+    return context, judge
 
 
 def _staged(world: World, runtime: Runtime) -> Path:

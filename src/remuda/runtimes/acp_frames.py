@@ -1,4 +1,4 @@
-"""The messages of the Agent Client Protocol, as far as a client for one turn meets them.
+"""The messages of the Agent Client Protocol, as far as a client meets them.
 
 What comes in is decoded with patience: agents leave out fields, send null for them, or add their own.
 """
@@ -213,9 +213,21 @@ def paths(change: Change) -> list[str]:
     return [path for path in (*places, *(block.path for block in blocks)) if path]
 
 
+def shown_input(change: Change) -> msgspec.Raw:
+    """What a tool was called with; an agent that does not tell shows it in the title and the content."""
+    given = decode(change.raw_input, object)
+    shown = {"title": change.title or "", "text": texts(change.content)}
+    return msgspec.Raw(msgspec.json.encode(shown if given is None else given))
+
+
 def request(ident: int, method: str, params: Mapping[str, object]) -> bytes:
     """A request, as a line."""
     return _line({"id": ident, "method": method, "params": params})
+
+
+def notification(method: str, params: Mapping[str, object]) -> bytes:
+    """What is said without waiting for an answer, as a line."""
+    return _line({"method": method, "params": params})
 
 
 def reply(ident: Id, result: Mapping[str, object]) -> bytes:

@@ -1,4 +1,4 @@
-"""The guard's part in a turn over the Agent Client Protocol: what a request is for, and who ran without one.
+"""The guard's part in turns over the Agent Client Protocol: what a request is for, and who ran without one.
 
 A request names a tool call, not a tool. What it means is for the agent's ``Manners`` to say.
 """
@@ -20,6 +20,11 @@ _UNREADABLE = Verdict(
     rule="tool.unreadable",
     reason="what the agent asks for cannot be told from its request",
     hint="Do it with a shell command.",
+)
+_UNCLEAR = Verdict(
+    decision="ask",
+    rule="tool.unreadable",
+    reason="what the agent asks for cannot be told from its request",
 )
 _TOOLS = {"read": "read", "edit": "edit", "delete": "delete", "move": "edit"}
 
@@ -70,19 +75,8 @@ class Manners(msgspec.Struct, frozen=True, kw_only=True):
     ran: Callable[[wire.Change, Told], bool] = _unknown
 
 
-class Ruling(msgspec.Struct, frozen=True):
-    """A verdict, and the tool that it is about."""
-
-    verdict: Verdict
-    tool: str
-
-    @property
-    def allowed(self) -> bool:
-        return self.verdict.decision == "allow"
-
-
 class Gate:
-    """Lets tool calls of one turn pass or not, and notices those that did not come through it."""
+    """Lets tool calls pass or not, and notices those that did not come through it, unless they need not."""
 
     def __init__(self, guard: Guard, cwd: str, manners: Manners) -> None:
         self._guard = guard
@@ -93,8 +87,18 @@ class Gate:
         self._granted: set[str] = set()
         self._denied: set[str] = set()
 
+    def next_turn(self) -> None:
+        """What was told and judged is of no use any more; what was granted may still be under way."""
+        self._told.clear()
+        self._judged.clear()
+
+    def forget(self, ident: str) -> None:
+        """A tool call of an earlier turn had the same name as one that begins now."""
+        self._granted.discard(ident)
+        self._denied.discard(ident)
+
     def note(self, ident: str, update: wire.Change) -> Failure | None:
-        """Remember what is told of a tool call. One that ran without having been granted ends the turn."""
+        """Remember what is told of a tool call. One that ran without having been granted breaks the guard."""
         known = self._told.get(ident, Told())
         given = wire.decode(update.raw_input, object)
         told = self._told[ident] = Told(
@@ -103,7 +107,9 @@ class Gate:
             input=known.input if given is None else update.raw_input,
             begun=known.begun or update.status == "in_progress",
         )
-        if not self._manners.ran(update, told) or ident in self._granted - self._denied:
+        if not self._guard.binding or not self._manners.ran(update, told):
+            return None
+        if ident in self._granted - self._denied:
             return None
         asked = "although it was refused" if ident in self._denied else "without having asked"
         return Failure("refused", f"the agent ran a tool {asked}: the guard does not hold")
@@ -112,21 +118,27 @@ class Gate:
         """Whether a request about this tool call can be judged by now."""
         return self._manners.enough(self._told.get(ident, Told()))
 
-    def rule(self, call: wire.Change) -> Ruling:
-        """Judge a request. What cannot be read is judged as the worst that it may be, and refused."""
+    def rule(self, call: wire.Change) -> tuple[ToolCall, Verdict]:
+        """Judge a request, which an agent may make in several steps. What cannot be read is judged as the
+        worst that it may be, and refused; in a person's own session that person looks at it."""
         ident = call.tool_call_id or ""
         understood = self._manners.understands(call, self._told.get(ident, Told()), self._cwd)
         if understood is None:
-            self._guard.judge(ToolCall("shell", None, self._cwd))
-            ruling = Ruling(_UNREADABLE, call.title or call.kind or "a tool")
-        else:
-            ruling = Ruling(self._verdict(ident, understood), understood.tool)
-        (self._granted if ruling.allowed else self._denied).add(ident)
-        return ruling
-
-    def _verdict(self, ident: str, call: ToolCall) -> Verdict:
-        """The verdict about a call, which an agent may ask for in several steps."""
+            return self._unread(call)
         before = self._judged.get(ident)
-        if before is None or before[0] != call:
-            before = self._judged[ident] = (call, self._guard.judge(call))
-        return before[1]
+        if before is None or before[0] != understood:
+            before = self._judged[ident] = (understood, self._guard.judge(understood))
+        return before
+
+    def settle(self, ident: str, call: ToolCall, verdict: Verdict, *, granted: bool) -> None:
+        """A request was answered, perhaps by a person, and so is each further step of it."""
+        self._judged[ident] = (call, verdict)
+        (self._granted if granted else self._denied).add(ident)
+
+    def _unread(self, call: wire.Change) -> tuple[ToolCall, Verdict]:
+        shown = wire.decode(wire.shown_input(call), object)
+        unread = ToolCall(call.title or call.kind or "a tool", shown, self._cwd)
+        if not self._guard.binding:
+            return unread, _UNCLEAR
+        self._guard.judge(ToolCall("shell", None, self._cwd))
+        return unread, _UNREADABLE

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from remuda.core.errors import ErrorKind
-from remuda.core.events import AnyUpdate, Failure, StopReason, Usage
+from remuda.core.events import AnyUpdate, Failure, Question, StopReason, Usage
 
 if TYPE_CHECKING:
     from remuda.guard.model import Capability, Verdict
     from remuda.guard.tools import ToolCall
+    from remuda.runtimes.transcripts import Transcripts
     from remuda.runtimes.wiring import Wiring
 
 Mode = Literal["argv", "stdin", "tempfile", "connection"]
@@ -59,21 +60,23 @@ class Channel(msgspec.Struct, frozen=True):
 
 Judge = Callable[["ToolCall"], "Verdict"]
 """Judges a tool call before it runs and puts the verdict on record. Never raises: what goes wrong is a deny.
-An *ask* never comes out of it, for nobody is there to be asked."""
+An *ask* comes out of it only in a session with a person to be asked."""
 
 
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
-    """Who answers for the tool calls of a guarded turn.
+    """Who answers for the tool calls of a turn.
 
     ``hooks`` is the folder of the hook programs that are staged for the runtime, for those that need one
     beside the connection. ``note`` tells the model what it may do, for programs that cannot pass on why a
-    call was refused.
+    call was refused. Of a ``binding`` guard every tool call needs the consent, and an agent that acts without
+    it is stopped; another one only answers what the program itself asks about, in a person's own session.
     """
 
     capability: Capability
     judge: Judge
     hooks: Path
     note: str
+    binding: bool = True
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +115,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments (behind the program), environment and files that carry out a turn.
 
     ``preamble`` goes in front of the prompt, for runtimes that have no other place for such instructions.
-    ``keeps`` asks for the session's lasting folder to be there, with the ``kept`` files in it.
+    ``keeps`` asks for the session's lasting folder to be there, with the ``kept`` files in it. ``launcher``
+    is a command of ours that starts the program, which follows it: for one that needs another beside it.
     """
 
     arguments: tuple[str, ...]
@@ -121,6 +125,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     preamble: str = ""
     keeps: bool = False
     kept: tuple[ScratchFile, ...] = ()
+    launcher: tuple[str, ...] = ()
 
 
 def system_prompt_files(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile, ...]]:
@@ -170,6 +175,56 @@ class Parser(Protocol):
 
     def finish(self, leftover: bytes | None) -> None:
         """The output has ended; ``leftover`` is the content of the runtime's ``leaves`` file."""
+
+
+Phase = Literal["opening", "idle", "working", "closed"]
+"""A connection before its first prompt can be sent, between turns, in a turn, and at its end."""
+
+
+class Connection(Parser, Protocol):
+    """Any number of turns with one process, as a state machine without input and output of its own.
+
+    ``state`` is that of the turn under way, or of the last one; it is a new one when ``say`` begins the next
+    turn. ``acknowledged`` tells that the program has confirmed the prompt of this turn.
+    """
+
+    phase: Phase
+    acknowledged: bool
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What waits for a person's word."""
+
+    def prompt(self, text: str) -> None:
+        """Begin a turn with this, now or after those that are under way and before it."""
+
+    def abort(self) -> None:
+        """Ask the program to end the turn under way; prompts that wait are dropped."""
+
+    def decide(self, question: str, allowed: bool, reason: str) -> Iterable[AnyUpdate] | None:
+        """A person's word, and the updates that it brings; None when nobody waits for it any more."""
+
+    def close(self) -> None:
+        """No prompt will come any more: end once the turns that there are have ended."""
+
+
+class Connect(msgspec.Struct, frozen=True, kw_only=True):
+    """How to converse with a runtime over many turns.
+
+    ``command`` starts it for a person's own session, in which the program asks by its own rules; a session
+    with a capability uses ``Guarding.command``. Both speak the same ``protocol``. ``acknowledges`` says what
+    tells that a prompt has arrived. ``counts``: the tokens of a turn are told. ``shuts_out``: once its key
+    was refused, the program does not call the model for a while, and fails without.
+    """
+
+    protocol: Literal["acp", "app-server", "rpc", "stream-json"]
+    command: Callable[[Turn], Invocation]
+    connection: Callable[[Turn], Connection]
+    acknowledges: str
+    verified: str
+    arrives: Arrival = "exact"
+    counts: bool = True
+    shuts_out: bool = False
 
 
 class Conduct(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,9 +278,10 @@ def nothing_objectionable(_turn: Turn) -> str | None:
 class Guarding(msgspec.Struct, frozen=True, kw_only=True):
     """How a runtime is held to a capability.
 
-    ``approval``: a connection on which nothing runs until the guard has answered; ``command``, ``channel``
-    and ``parser`` are what such a turn uses instead of the usual ones. ``removal``: tools are taken away, by
-    an ``access`` bound; the usual command does that. ``nothing``: it cannot be held, and is refused.
+    ``approval``: a connection (``Runtime.connect``) on which nothing runs until the guard has answered;
+    ``command`` and ``channel`` are what such a turn uses instead of the usual ones. ``removal``: tools are
+    taken away, by an ``access`` bound; the usual command does that. ``nothing``: it cannot be held, and is
+    refused.
     ``objection`` says what in the turn's folder or in the user's settings would let a tool call pass by the
     guard; such a run is refused. ``needs_hooks``: hook programs stand beside the connection. ``instructions``
     are the names of the project's instruction files that the program reads by itself, but not under guard.
@@ -234,7 +290,6 @@ class Guarding(msgspec.Struct, frozen=True, kw_only=True):
     by: Literal["approval", "removal", "nothing"] = "nothing"
     command: Callable[[Turn], Invocation] | None = None
     channel: Channel | None = None
-    parser: Callable[[Turn, str], Parser] | None = None
     objection: Callable[[Turn], str | None] = nothing_objectionable
     needs_hooks: bool = False
     instructions: tuple[str, ...] = ()
@@ -302,10 +357,13 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     patience: float = 4.0
     """Seconds to let it retry a failing model before its first answer: its first retry must fit in."""
 
-    connect: Callable[[Turn], Invocation] | None = None
+    connect: Connect | None = None
     guarding: Guarding = Guarding()
     wiring: Wiring | None = None
     """How its own settings call the guard, for a person's everyday sessions; None where no hook holds."""
+
+    transcripts: Transcripts | None = None
+    """Where it keeps its conversations, and what they tell; None where nobody knows."""
 
     rejects: frozenset[Mode] = frozenset()
     disarm: Callable[[str], str] = unchanged

@@ -10,7 +10,17 @@ import msgspec
 
 from remuda.core.errors import ConfigError, RefusedError, UsageError
 from remuda.runtimes import shapes
-from remuda.runtimes.base import Channel, Conduct, Feature, Guarding, Invocation, Runtime, ScratchFile, Turn
+from remuda.runtimes.base import (
+    Channel,
+    Conduct,
+    Connect,
+    Feature,
+    Guarding,
+    Invocation,
+    Runtime,
+    ScratchFile,
+    Turn,
+)
 from remuda.runtimes.declaration import (
     DERIVED,
     CommandTable,
@@ -86,6 +96,7 @@ def build(declared: Declaration) -> Runtime:
         print_command=lambda turn: _invocation(declared, declared.headless, turn),
         spawn_command=lambda turn: _invocation(declared, declared.interactive, turn),
         parser=shapes.parser(declared.stream, declared.counts, declared.tools, declared.trouble),
+        connect=_connect(declared),
         conduct=conduct,
         guarding=Guarding(by="removal" if {"read", "workspace"} - conduct.refuses else "nothing"),
         patience=declared.patience,
@@ -99,6 +110,19 @@ def build(declared: Declaration) -> Runtime:
         nested_markers=declared.nested_markers,
         features=_features(declared, conduct),
         notes=declared.notes,
+    )
+
+
+def _connect(declared: Declaration) -> Connect | None:
+    """A program that speaks the Agent Client Protocol can do so for many turns."""
+    if declared.stream != "acp":
+        return None
+    return Connect(
+        protocol="acp",
+        command=lambda turn: _invocation(declared, declared.headless, turn),
+        connection=shapes.connection(declared.counts, declared.tools, declared.trouble),
+        acknowledges="the first update of the turn, a question in it, or its result",
+        verified=declared.version.verified,
     )
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from remuda.core.errors import NotFoundError
 from remuda.runtimes.base import Runtime
+
+if TYPE_CHECKING:
+    from remuda.runtimes.transcripts import Transcripts
 
 BUILT_IN = (
     *("aider", "amplifier", "claude", "codex", "copilot", "gemini"),
@@ -32,3 +37,13 @@ def get(name: str) -> Runtime:
 def all_runtimes() -> Iterator[Runtime]:
     """All runtimes."""
     return (get(name) for name in names())
+
+
+def transcripts() -> dict[str, Transcripts]:
+    """The transcripts of all runtimes that have any, by name; nothing else of them is loaded."""
+    found: dict[str, Transcripts] = {}
+    for name in names():
+        place = f"remuda.runtimes.{name}.usage"
+        if find_spec(place):
+            found[name] = import_module(place).TRANSCRIPTS
+    return found

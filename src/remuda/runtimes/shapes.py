@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from remuda.core.events import AnyUpdate, ToolCall, ToolKind, message
-from remuda.runtimes.base import Parser, Turn, TurnState
+from remuda.core.events import AnyUpdate, Failure, ToolCall, ToolKind, message
+from remuda.runtimes.base import Connection, Parser, Turn, TurnState
 from remuda.runtimes.failures import failure
 
 Shape = Literal["text", "acp", "claude-stream-json", "codex-jsonl", "gemini-stream-json"]
@@ -76,11 +76,9 @@ class TunedParser:
         return updates
 
     def hear(self, line: bytes) -> None:
-        """One line of stderr, which may tell of a failed attempt; a pattern's group holds the reason."""
+        """One line of stderr, which may tell of a failed attempt."""
         self._inner.hear(line)
-        text = line.decode("utf-8", "replace")
-        if found := next(filter(None, (pattern.search(text) for pattern in self._trouble)), None):
-            self.state.trouble = failure(found[found.lastindex or 0])
+        self.state.trouble = _trouble(self._trouble, line) or self.state.trouble
 
     def _tuned(self, update: AnyUpdate) -> AnyUpdate:
         if isinstance(update, ToolCall) and update.title in self._tools:
@@ -103,18 +101,42 @@ def parser(
     """What makes a shape's parser for a turn; no adapter is imported before it is called."""
 
     def make(turn: Turn, prompt: str) -> Parser:
+        if shape == "acp":
+            from remuda.runtimes.dialogue import one_turn
+
+            return one_turn(connection(counts, tools, trouble)(turn), prompt)
         counted = counts == "turn" or not turn.resume
         return TunedParser(_made(shape, turn, prompt), tools or {}, trouble, counted=counted)
 
     return make
 
 
+def connection(
+    counts: Counts, tools: Mapping[str, ToolKind] | None, trouble: Sequence[str]
+) -> Callable[[Turn], Connection]:
+    """What makes a conversation over the Agent Client Protocol."""
+    patterns = tuple(map(re.compile, trouble))
+
+    def hear(state: TurnState, line: bytes) -> None:
+        state.trouble = _trouble(patterns, line) or state.trouble
+
+    def make(turn: Turn) -> Connection:
+        from remuda.runtimes.acp import AcpConnection, Dialect
+
+        return AcpConnection(turn, Dialect(counted_since=counts, kinds=tools or {}, hear=hear))
+
+    return make
+
+
+def _trouble(patterns: Sequence[re.Pattern[str]], line: bytes) -> Failure | None:
+    """The failed attempt that a line of stderr tells of; a pattern's group holds the reason."""
+    text = line.decode("utf-8", "replace")
+    found = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+    return failure(found[found.lastindex or 0]) if found else None
+
+
 def _made(shape: Shape, turn: Turn, prompt: str) -> Parser:
     if shape == "text":
         return TextParser(turn)
-    if shape == "acp":
-        from remuda.runtimes.acp import AcpParser, Dialect
-
-        return AcpParser(turn, prompt, Dialect())
     made: Parser = import_module(f"remuda.runtimes.{_IMITATED[shape]}.stream").parser(turn, prompt)
     return made

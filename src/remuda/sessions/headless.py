@@ -43,7 +43,7 @@ async def follow(job: Job, process: Process, stop: asyncio.Event) -> AsyncGenera
             result = conclude(parser.state, code, child.stderr_tail)
         except Stopped as stopped:
             await child.stop()
-            result = _cut_short(parser.state, stopped.failure)
+            result = conclude_turn(parser.state, stopped.failure)
     yield envelope(job.session, job.agent, next(numbers), result=result)
 
 
@@ -69,11 +69,15 @@ async def _updates(
         stopping.cancel()
 
 
+UNGUARDED = Failure(
+    "refused", "the guard did not report at the start of the session: its hooks are not loaded"
+)
+
+
 def _check_guard(state: TurnState) -> None:
     """Nothing an agent does counts before its guard has reported."""
     if state.guard == "awaited":
-        reason = "the guard did not report at the start of the session: its hooks are not loaded"
-        raise Stopped(Failure("refused", reason))
+        raise Stopped(UNGUARDED)
 
 
 def _check_refusal(state: TurnState) -> None:
@@ -193,7 +197,8 @@ def _reason(stderr: str) -> str:
     return (named or lines or ["it gave no reason"])[-1]
 
 
-def _cut_short(state: TurnState, failure: Failure) -> Result:
+def conclude_turn(state: TurnState, failure: Failure | None) -> Result:
+    """The result of a turn whose process goes on, or was ended by us."""
     return _result(state, None, failure)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from remuda.core.errors import NotFoundError, RefusedError, UsageError
 from remuda.runtimes.aider.stream import parser
+from remuda.runtimes.aider.usage import ABOUT, HISTORY, TRANSCRIPTS, About
 from remuda.runtimes.base import (
     PROMPT,
     PROMPT_FILE,
@@ -27,15 +28,18 @@ _INSTRUCTIONS = "instructions.md"
 _SETTINGS = "model-settings.yml"
 _METADATA = "model-metadata.json"
 _GIT = "gitconfig"
-_HISTORY = "chat.history.md"
+
+_QUIET = (
+    *("--no-show-model-warnings", "--no-check-update", "--no-show-release-notes", "--no-analytics"),
+    *("--no-gitignore", "--no-auto-commits", "--no-dirty-commits", "--map-tokens=0"),
+)
+"""No questions at the start, no traces in the repository."""
 
 _HEADLESS = (
-    *("--no-pretty", "--no-stream", "--no-fancy-input", "--no-show-model-warnings"),
-    *("--no-check-update", "--no-show-release-notes", "--no-analytics"),
-    *("--no-gitignore", "--no-auto-commits", "--no-dirty-commits", "--map-tokens=0"),
+    *(*_QUIET, "--no-pretty", "--no-stream", "--no-fancy-input"),
     *("--analytics-log=/dev/stdout", "--llm-history-file=/dev/stdout"),
 )
-"""Plain output with exact token counts, no traces in the repository; both logs go where we read."""
+"""Plain output with exact token counts; both logs go where we read."""
 
 _ALWAYS = ("--yes-always", "--no-suggest-shell-commands", "--no-detect-urls", "--disable-playwright")
 """Without --yes-always the end of its input is a yes to everything, with it a no to shell commands."""
@@ -99,7 +103,7 @@ def _instructions(turn: Turn) -> tuple[tuple[str, ...], tuple[ScratchFile, ...]]
 
 def _history(turn: Turn) -> tuple[str, ...]:
     """Aider has no sessions: a conversation is the file that it is told to read and to go on with."""
-    path = turn.keep / _HISTORY
+    path = turn.keep / HISTORY
     if turn.resume and not path.is_file():
         raise NotFoundError(
             "there is no earlier conversation of this Aider session", "Start a new one without --session."
@@ -134,18 +138,26 @@ def print_command(turn: Turn) -> Invocation:
         },
         files=(*model_files, *instruction_files, ScratchFile(_GIT, _GIT_FALLBACK)),
         keeps=True,
+        kept=(ScratchFile(ABOUT, About(turn.session, str(turn.cwd)).text),),
     )
 
 
 def spawn_command(turn: Turn) -> Invocation:
-    """The terminal interface, in which aider asks before it acts."""
+    """The terminal interface, in which aider asks before it acts. It does not stream: in the middle of an
+    answer nothing on its screen would tell that it is not done."""
     model, model_files = _endpoint(turn)
     instructions, instruction_files = _instructions(turn)
     bound = _bound(turn) if turn.access is not None else ()
     bypass = ("--yes-always",) if turn.permission == "bypass" else ()
     return Invocation(
-        arguments=(*_git(turn.cwd), *model, *instructions, *bypass, *turn.extra, *bound),
-        files=(*model_files, *instruction_files),
+        arguments=(
+            *(*_QUIET, "--no-stream", *_git(turn.cwd), *_history(turn), *model, *instructions),
+            *(*bypass, *turn.extra, *bound),
+        ),
+        env={"GIT_CONFIG_SYSTEM": str(turn.scratch / _GIT)},
+        files=(*model_files, *instruction_files, ScratchFile(_GIT, _GIT_FALLBACK)),
+        keeps=True,
+        kept=(ScratchFile(ABOUT, About(turn.session, str(turn.cwd)).text),),
     )
 
 
@@ -187,6 +199,7 @@ RUNTIME = Runtime(
     print_command=print_command,
     spawn_command=spawn_command,
     parser=parser,
+    transcripts=TRANSCRIPTS,
     guarding=Guarding(
         by="removal",
         objection=objection,

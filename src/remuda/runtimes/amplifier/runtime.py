@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from remuda.core.errors import RefusedError, UsageError
 from remuda.runtimes.amplifier.stream import parser
+from remuda.runtimes.amplifier.usage import TRANSCRIPTS
 from remuda.runtimes.base import (
     PROMPT,
     UNVERIFIED,
@@ -110,6 +111,7 @@ RUNTIME = Runtime(
     print_command=print_command,
     spawn_command=spawn_command,
     parser=parser,
+    transcripts=TRANSCRIPTS,
     guarding=Guarding(
         by="nothing",
         note="it runs every tool of its bundle unasked, has no connection that asks, and a hook module that "

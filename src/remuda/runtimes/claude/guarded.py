@@ -11,10 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from remuda.runtimes.base import Channel, Guarding, Invocation, Parser, Turn
-from remuda.runtimes.claude import stream
+from remuda.runtimes.base import Channel, Guarding, Invocation, Turn
 from remuda.runtimes.claude.command import CONVERSATION, VERSION, common, environment
-from remuda.runtimes.control import ControlParser
 from remuda.runtimes.places import lies_below
 
 _SETTINGS = '{"permissions":{"ask":["*"]},"disableSkillShellExecution":true}'
@@ -42,11 +40,6 @@ def command(turn: Turn) -> Invocation:
         env={**environment(turn), **_FOREGROUND},
         files=files,
     )
-
-
-def parser(turn: Turn, prompt: str) -> Parser:
-    """The usual stream, and the guard's answers."""
-    return ControlParser(turn, prompt, stream.parser(turn, prompt))
 
 
 def objection(turn: Turn) -> str | None:
@@ -84,7 +77,6 @@ GUARDING = Guarding(
     by="approval",
     command=command,
     channel=Channel("connection", (), VERSION, note="stream-json on both standard streams, byte for byte"),
-    parser=parser,
     objection=objection,
     instructions=("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md"),
     note="the project's own settings, servers, agents and skills are left out",

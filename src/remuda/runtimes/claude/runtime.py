@@ -6,6 +6,8 @@ from remuda.runtimes.base import (
     PROMPT,
     Channel,
     Conduct,
+    Connect,
+    Connection,
     Feature,
     HelpCheck,
     Invocation,
@@ -16,6 +18,7 @@ from remuda.runtimes.claude.command import CONVERSATION, VERSION, common, enviro
 from remuda.runtimes.claude.guarded import GUARDING
 from remuda.runtimes.claude.hooks import WIRING
 from remuda.runtimes.claude.stream import parser
+from remuda.runtimes.claude.usage import TRANSCRIPTS
 
 
 def print_command(turn: Turn) -> Invocation:
@@ -34,10 +37,17 @@ def spawn_command(turn: Turn) -> Invocation:
     return Invocation(arguments=arguments, env=environment(turn), files=files)
 
 
-def connect(turn: Turn) -> Invocation:
+def connect_command(turn: Turn) -> Invocation:
     """Several turns in one process, with permission requests answered over stdin."""
     arguments, files = common(turn, turn.permission)
     return Invocation(arguments=(*CONVERSATION, *arguments), env=environment(turn), files=files)
+
+
+def connection(turn: Turn) -> Connection:
+    """The usual stream, and the guard's answers."""
+    from remuda.runtimes.control import ControlConnection
+
+    return ControlConnection(turn, lambda: parser(turn, ""))
 
 
 def disarm(prompt: str) -> str:
@@ -60,10 +70,17 @@ RUNTIME = Runtime(
     instruction_file=".claude/CLAUDE.md",
     print_command=print_command,
     spawn_command=spawn_command,
-    connect=connect,
+    connect=Connect(
+        protocol="stream-json",
+        command=connect_command,
+        connection=connection,
+        acknowledges="the hook for prompts, before the model is called",
+        verified=VERSION,
+    ),
     parser=parser,
     guarding=GUARDING,
     wiring=WIRING,
+    transcripts=TRANSCRIPTS,
     disarm=disarm,
     help_checks=(
         HelpCheck(

@@ -74,6 +74,19 @@ def answer_to(method: str, granted: bool) -> Mapping[str, object] | None:
     return _GRANTS.get(method) if granted else _REFUSALS.get(method)
 
 
+def askable(method: str, asked: Params) -> bool:
+    """Whether a yes can be said to such a question at all."""
+    tool = asked.meta is not None and asked.meta.codex_approval_kind == "mcp_tool_call"
+    return method in _GRANTS and (method != MCP or tool)
+
+
+def in_words(method: str, asked: Params) -> str:
+    """All that is asked for, for a person who has to decide what the guard does not understand."""
+    special = (asked.additional_permissions, asked.network_approval_context)
+    extras = (bytes(extra).decode("utf-8", "replace") for extra in special if extra != NULL)
+    return " ".join((asked.command or asked.message or method, *extras))
+
+
 def _command(asked: Params) -> ToolCall | None:
     """A command as it will run, its shell included. Text for a running program, another machine, a host of
     the network, and more rights for one command are not understood."""

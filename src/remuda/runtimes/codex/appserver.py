@@ -246,6 +246,7 @@ class Params(Wire, frozen=True):
     network_approval_context: msgspec.Raw = NULL
     grant_root: str | None = None
     server_name: str | None = None
+    request_id: int | str | None = None
     message: str | None = None
     meta: Meta | None = msgspec.field(name="_meta", default=None)
 

@@ -1,192 +1,140 @@
-"""The app server's protocol as a state machine: greet, look whether the guard will hold, open the session,
-look again, prompt, and answer for every tool call until the turn has ended."""
+"""The app server's protocol as a state machine: once a session is open, prompts, and an answer for every tool
+call until each turn has ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from remuda import __version__
 from remuda.core.events import AnyUpdate, Failure, ToolCall, Usage, tool_output
 from remuda.guard.model import Verdict
+from remuda.guard.tools import ToolCall as Judged
 from remuda.hooks.answer import told
 from remuda.runtimes import acp_frames as rpc
-from remuda.runtimes.base import Guard, Turn, TurnState
+from remuda.runtimes.base import Turn
 from remuda.runtimes.codex import appserver as wire
-from remuda.runtimes.codex import guarded
-from remuda.runtimes.codex.approvals import about, answer_to, call_of
+from remuda.runtimes.codex.approvals import about, answer_to, askable, call_of, in_words
+from remuda.runtimes.codex.opening import Opening
 from remuda.runtimes.codex.stream import TOOLS, called, completed
-from remuda.runtimes.dialogue import RpcDialogue
 from remuda.runtimes.failures import failure
 
-_SANDBOXES = {"read-only": "readOnly", "danger-full-access": "dangerFullAccess"}
 _RUNNING = ("item/commandExecution/outputDelta", "item/commandExecution/terminalInteraction")
+_INTERRUPT = 0
+"""The number of a request whose answer does not matter."""
+
+_NO_BOUNDS = {"type": "dangerFullAccess"}
+"""What a person has allowed runs once, as it was allowed. In a sandbox it would fail, wholly or in part, and
+be run again without."""
+
 _NO_SANDBOX = "bwrap: "
 """How the output of a command begins that never ran, for want of namespaces."""
 
 _NOT_UNDERSTOOD = Verdict(
     decision="deny", rule="codex.unknown", reason="the guard does not understand what Codex asks for"
 )
+_ASK_A_PERSON = msgspec.structs.replace(_NOT_UNDERSTOOD, decision="ask")
 
 
-class GuardedParser(RpcDialogue):
-    """One guarded turn over the app server's standard streams."""
+class CodexConnection(Opening):
+    """Turns over the app server's standard streams."""
 
-    def __init__(self, turn: Turn, prompt: str, guard: Guard) -> None:
-        super().__init__(TurnState(guard="awaited"))
-        self._turn, self._prompt, self._guard = turn, prompt, guard
+    def __init__(self, turn: Turn) -> None:
+        super().__init__(turn)
         self._round = ""
-        self._servers: Mapping[str, wire.McpServer] = {}
         self._things: dict[str, wire.Thing] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._titles: dict[str, str] = {}
         self._started: set[str] = set()
         self._before: Usage | None = None
-        client = {"name": "remuda", "title": "Remuda", "version": __version__}
-        abilities = {"experimentalApi": True}
-        self._request("initialize", {"clientInfo": client, "capabilities": abilities}, self._greeted)
 
     def hear(self, line: bytes) -> None:
         """Standard error tells nothing that the connection does not."""
 
-    def _refuse(self, reason: str) -> None:
-        self._fail(Failure("refused", reason))
-
     def _take(self, frame: rpc.Frame) -> Iterable[AnyUpdate]:
-        if self._over:
+        if self.phase == "closed":
             return ()
         if frame.method is not None and frame.id is not None:
-            self._answer(frame.id, frame.method, _params(frame))
-        elif frame.method is not None:
+            return self._answer(frame.id, frame.method, _params(frame))
+        if frame.method is not None:
             return self._notice(frame.method, _params(frame))
-        elif frame.error is not None and frame.id in (self._ident, None):
-            self._fail(failure(frame.error.message, default=self._blame))
+        if frame.error is not None and frame.id in (self._ident, None):
+            self._rejected(failure(frame.error.message, default=self._blame))
         elif frame.id == self._ident and frame.result != rpc.NOTHING:
             self._then(frame.result)
-        else:
+        elif frame.id != _INTERRUPT:
             self.state.skipped += 1
         return ()
 
-    # ---- before the prompt
-
-    def _greeted(self, _result: msgspec.Raw) -> None:
-        self._outbox += wire.INITIALIZED
-        self._request("config/read", {"cwd": str(self._turn.cwd), "includeLayers": True}, self._configured)
-
-    def _configured(self, result: msgspec.Raw) -> None:
-        """Nothing that lies in the folder may count."""
-        read = rpc.decode(result, wire.Configuration)
-        if read is None or read.layers is None or read.config is None:
-            self._fail(Failure("protocol", "Codex does not tell its configuration"))
-        elif any(layer.name.type == "project" and not layer.disabled_reason for layer in read.layers):
-            self._refuse(
-                "Codex takes settings from the folder that it works in, and so the guard may not hold"
-            )
+    def _rejected(self, reason: Failure) -> None:
+        """Codex does not take a prompt, or not even a session."""
+        if self.phase == "working":
+            self.state.failure = reason
+            self._end()
         else:
-            self._servers = read.config.mcp_servers or {}
-            self._request("hooks/list", {"cwds": [str(self._turn.cwd)]}, self._listed)
+            self._fail(reason)
 
-    def _listed(self, result: msgspec.Raw) -> None:
-        """Trust the one hook that is ours, and set aside those that would answer in the guard's place."""
-        hooks = (rpc.decode(result, wire.HookList) or wire.HookList()).hooks
-        states: dict[str, object] = {
-            hook.key: {"enabled": False} for hook in hooks if hook.event_name == "permissionRequest"
-        }
-        ours = [hook for hook in hooks if self._ours(hook)]
-        if len(ours) != 1:
-            self._refuse("Codex does not know the guard's hook: its settings switch hooks off")
-            return
-        states[ours[0].key] = {"trusted_hash": ours[0].current_hash, "enabled": True}
-        config: dict[str, object] = {"hooks.state": states}
-        if self._servers:
-            config["mcp_servers"] = {name: _asking(server) for name, server in self._servers.items()}
-        place = self._place(config)
-        if self._turn.resume:
-            known = {"threadId": self._turn.session, "excludeTurns": True}
-            self._request("thread/resume", known | place, self._opened)
-        else:
-            self._request("thread/start", place | {"experimentalRawEvents": True}, self._opened)
+    # ---- a turn, from its prompt to its end
 
-    def _place(self, config: Mapping[str, object]) -> dict[str, object]:
-        turn, guard = self._turn, self._guard
-        said = (part for part in (turn.append_system_prompt, guard.note) if part)
-        place: dict[str, object] = {
-            "cwd": str(turn.cwd),
-            "approvalPolicy": guarded.POLICY,
-            "approvalsReviewer": "user",
-            "sandbox": guarded.sandbox_for(guard.capability),
-            "developerInstructions": "\n\n".join(said),
-            "config": config,
-        }
-        if turn.model:
-            place["model"] = turn.model
-        if turn.system_prompt is not None:
-            place["baseInstructions"] = turn.system_prompt
-        return place
-
-    def _ours(self, hook: wire.Hook) -> bool:
-        command = guarded.hook_command(self._guard)
-        return (hook.event_name, hook.source, hook.command) == ("preToolUse", "sessionFlags", command)
-
-    def _opened(self, result: msgspec.Raw) -> None:
-        """A session is there; what was asked for must hold in it."""
-        opened = rpc.decode(result, wire.Opened) or wire.Opened()
-        sandbox = _SANDBOXES[guarded.sandbox_for(self._guard.capability)]
-        found = (rpc.decode(opened.approval_policy, object), opened.approvals_reviewer, opened.sandbox.type)
-        if not opened.thread.id:
-            self._fail(Failure("start_failed", "Codex opened no session"))
-        elif found != (guarded.POLICY, "user", sandbox):
-            self._refuse("Codex does not take the approval policy of a guarded run: other settings prevail")
-        else:
-            self.state.session, self.state.model = opened.thread.id, opened.model
-            self._request("hooks/list", {"threadId": opened.thread.id}, self._checked)
-
-    def _checked(self, result: msgspec.Raw) -> None:
-        """The hook is in force in this session, and nobody else answers: now the prompt."""
-        hooks = (rpc.decode(result, wire.HookList) or wire.HookList()).hooks
-        if not any(self._ours(hook) and hook.runs for hook in hooks):
-            self._refuse("Codex will not run the guard's hook in this session")
-        elif any(hook.event_name == "permissionRequest" and hook.runs for hook in hooks):
-            self._refuse("a hook of Codex's settings would answer for tool calls in the guard's place")
-        else:
-            self.state.guard = "reported"
-            self._blame, self._prompted = "model", True
-            said = [{"type": "text", "text": self._prompt}]
-            self._request("turn/start", {"threadId": self.state.session, "input": said}, self._begun)
+    def _begin(self, text: str) -> None:
+        self._round = ""
+        self._before = None
+        self._things.clear()
+        self._titles.clear()
+        self._started.clear()
+        said = {"threadId": self.state.session, "input": [{"type": "text", "text": text}]}
+        bounds = {"sandboxPolicy": _NO_BOUNDS} if self._guard is None else {}
+        self._request("turn/start", {**said, **bounds}, self._begun)
 
     def _begun(self, result: msgspec.Raw) -> None:
-        self._round = (rpc.decode(result, wire.Begun) or wire.Begun()).turn.id
+        if self.phase == "working":
+            self._round = (rpc.decode(result, wire.Begun) or wire.Begun()).turn.id
+            self.acknowledged = True
+            if self._aborting:
+                self._cancel()
+
+    def _cancel(self) -> None:
+        """Interrupt the turn, as soon as it has a name."""
+        if self._round:
+            named = {"threadId": self.state.session, "turnId": self._round}
+            self._outbox += rpc.request(_INTERRUPT, "turn/interrupt", named)
 
     # ---- what Codex asks
 
-    def _answer(self, ident: rpc.Id, method: str, asked: wire.Params) -> None:
-        """Answer a request: as the guard judges what is asked for, and no to all else."""
+    def _answer(self, ident: rpc.Id, method: str, asked: wire.Params) -> Iterable[AnyUpdate]:
+        """Answer a request: as the guard judges what is asked for, and no to all else. What the guard does
+        not understand is for the person, where there is one."""
         item = about(method, asked, self._things, self._verdicts)
         thing = self._things.get(item or "")
         call = call_of(method, asked, thing, str(self._turn.cwd))
-        verdict = self._guard.judge(call) if call is not None else _NOT_UNDERSTOOD
-        granted = verdict.decision == "allow"
-        if item is not None:
-            self._verdicts[item] = verdict
-        if not granted and (thing is None or wire.item_of(thing).type not in TOOLS):
-            self.state.refused.append(asked.command or method)
-        answer = answer_to(method, granted)
-        if answer is None:
-            self._outbox += rpc.rejection(ident, rpc.METHOD_NOT_FOUND, "this client does not offer that")
-        else:
-            self._outbox += rpc.reply(ident, answer)
+
+        def reply(verdict: Verdict) -> Iterable[AnyUpdate]:
+            granted = verdict.decision == "allow"
+            if item is not None:
+                self._verdicts[item] = verdict
+            if not granted and (thing is None or wire.item_of(thing).type not in TOOLS):
+                self.state.refused.append(asked.command or method)
+            answer = answer_to(method, granted)
+            if answer is None:
+                self._outbox += rpc.rejection(ident, rpc.METHOD_NOT_FOUND, "this client does not offer that")
+            else:
+                self._outbox += rpc.reply(ident, answer)
+            return ()
+
+        if call is not None:
+            return self._judge(call, reply, ident)
+        if self._guard is not None or not askable(method, asked):
+            return reply(_NOT_UNDERSTOOD)
+        shown = Judged(method, {"command": in_words(method, asked)}, str(self._turn.cwd))
+        verdict = self._verdict(shown) if self._aborting or self._turn.guard is None else _ASK_A_PERSON
+        return self._settle(shown, verdict, reply, ident)
 
     # ---- what Codex tells
 
     def _notice(self, method: str, news: wire.Params) -> Iterable[AnyUpdate]:
         match method:
             case "item/started" | "item/completed":
-                thing = rpc.decode(news.item, wire.Thing)
-                if thing is None:
-                    self._refuse("Codex tells of something that the guard does not understand")
-                    return ()
-                return self._began(thing) if method == "item/started" else self._done(thing)
+                return self._item(method, rpc.decode(news.item, wire.Thing))
             case "hook/completed" if news.run is not None:
                 return self._blocked(news.run)
             case "rawResponseItem/completed":
@@ -197,10 +145,26 @@ class GuardedParser(RpcDialogue):
                 self.state.trouble = failure(news.error.words)
             case "thread/tokenUsage/updated" if news.token_usage and news.turn_id == self._round:
                 self._count(news.token_usage)
-            case "turn/completed" if news.turn is not None and news.thread_id == self.state.session:
+            case "serverRequest/resolved":
+                self._withdraw(news.request_id)
+            case "turn/completed" if news.turn is not None and self._is_ours(news):
                 self._ended(news.turn)
             case _ if method in _RUNNING and not self._allowed(news.item_id or ""):
                 self._trip()
+        return ()
+
+    def _is_ours(self, news: wire.Params) -> bool:
+        """Whether the turn that is told of is the one under way."""
+        ident = news.turn.id if news.turn else ""
+        same = not ident or not self._round or ident == self._round
+        return self.phase == "working" and news.thread_id == self.state.session and same
+
+    def _item(self, method: str, thing: wire.Thing | None) -> Iterable[AnyUpdate]:
+        if thing is not None:
+            return self._began(thing) if method == "item/started" else self._done(thing)
+        self.state.skipped += 1
+        if self._guard is not None:
+            self._refuse("Codex tells of something that the guard does not understand")
         return ()
 
     def _began(self, thing: wire.Thing) -> Iterable[AnyUpdate]:
@@ -224,7 +188,7 @@ class GuardedParser(RpcDialogue):
             item = msgspec.structs.replace(item, status="declined", aggregated_output=told(verdict))
         elif item.type in TOOLS and item.status != "declined" and not self._passes(thing):
             self._trip()
-        elif item.status == "failed" and item.aggregated_output.startswith(_NO_SANDBOX):
+        elif self._guard and item.status == "failed" and item.aggregated_output.startswith(_NO_SANDBOX):
             reason = item.aggregated_output.partition("\n")[0][:200]
             self._fail(
                 Failure(
@@ -241,7 +205,8 @@ class GuardedParser(RpcDialogue):
         if thing.type != "mcpToolCall" or thing.id in self._verdicts:
             return self._allowed(thing.id)
         call = call_of("mcpServer/elicitation/request", wire.Params(), thing, str(self._turn.cwd))
-        return call is not None and self._guard.judge(call).decision == "allow"
+        guard = self._guard
+        return call is not None and guard is not None and guard.judge(call).decision == "allow"
 
     def _settled(self, thing: wire.Thing) -> bool:
         """Whether a tool call that nobody asked about did nothing, or was looked at when it was complete."""
@@ -252,7 +217,9 @@ class GuardedParser(RpcDialogue):
         return verdict is not None and verdict.decision == "allow"
 
     def _trip(self) -> None:
-        self._refuse("Codex ran a tool without asking the guard, and was stopped")
+        """A tool has run that nobody was asked about, which in a person's own session may be."""
+        if self._guard is not None:
+            self._refuse("Codex ran a tool without asking the guard, and was stopped")
 
     def _blocked(self, run: wire.HookRun) -> Iterator[AnyUpdate]:
         """The hook has refused a tool call, which then never becomes a thing."""
@@ -274,26 +241,22 @@ class GuardedParser(RpcDialogue):
 
     def _ended(self, turn: wire.Round) -> None:
         """The end of the turn. What has begun must have asked, be it complete or not."""
-        self._over = True
         begun = (self._things[ident] for ident in self._started)
-        if any(thing.id not in self._verdicts and not self._settled(thing) for thing in begun):
+        unasked = any(thing.id not in self._verdicts and not self._settled(thing) for thing in begun)
+        if unasked and self._guard is not None:
             self._trip()
-        elif turn.status == "completed":
+            return
+        if turn.status == "completed":
             self.state.stop_reason = "end_turn"
         elif turn.status == "interrupted":
             self.state.failure = Failure("cancelled", "Codex broke the turn off")
         else:
             self.state.failure = failure(turn.error.words if turn.error else "")
+        self._end()
 
 
 def _params(frame: rpc.Frame) -> wire.Params:
     return rpc.decode(frame.params, wire.Params) or wire.Params()
-
-
-def _asking(server: wire.McpServer) -> dict[str, object]:
-    """Settings by which all tools of a server ask, those that its own settings approve of as well."""
-    tools = {name: {"approval_mode": "prompt"} for name in server.tools or ()}
-    return {"default_tools_approval_mode": "prompt", **({"tools": tools} if tools else {})}
 
 
 def _usage(counts: wire.Counts) -> Usage:

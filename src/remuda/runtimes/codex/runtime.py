@@ -10,11 +10,12 @@ from remuda.runtimes.base import (
     PROMPT,
     Channel,
     Conduct,
+    Connect,
+    Connection,
     Feature,
     Guarding,
     HelpCheck,
     Invocation,
-    Parser,
     Permission,
     Runtime,
     ScratchFile,
@@ -23,6 +24,7 @@ from remuda.runtimes.base import (
 from remuda.runtimes.codex.guarded import objection, settings
 from remuda.runtimes.codex.hooks import WIRING
 from remuda.runtimes.codex.stream import parser
+from remuda.runtimes.codex.usage import TRANSCRIPTS
 
 VERSION = "0.166.0"
 _ENDPOINT_KEY = "REMUDA_ENDPOINT_KEY"
@@ -98,31 +100,34 @@ def spawn_command(turn: Turn) -> Invocation:
     """The terminal interface, without the daemon that would outlive it."""
     common, files = _common(turn)
     resume = ("resume", turn.session) if turn.resume else ()
-    permission = _permission(turn.permission)
+    asks = ("-a", "on-request") if turn.permission == "ask" else ()
     return Invocation(
-        arguments=(*resume, "--no-daemon", *permission, *common, *turn.extra), env=_env(turn), files=files
+        arguments=(*resume, "--no-daemon", *_permission(turn.permission), *asks, *common, *turn.extra),
+        env=_env(turn),
+        files=files,
     )
 
 
-def connect(turn: Turn) -> Invocation:
-    """The app server: threads, turns and approvals over stdin and stdout."""
-    common, files = _common(turn)
-    return Invocation(arguments=("app-server", *common, *turn.extra), env=_env(turn), files=files)
+def connect_command(turn: Turn) -> Invocation:
+    """The app server: threads, turns and approvals over stdin and stdout. Model, permissions and instructions
+    are given over the connection. What is typed into a running program asks nobody, so where somebody is to
+    be asked there are no terminals to type into."""
+    asking = () if turn.permission == "bypass" else ("-c", "features.unified_exec_tty=false")
+    arguments = ("app-server", *_QUIET, *_endpoint(turn), *asking, *turn.extra)
+    return Invocation(arguments=arguments, env=_env(turn))
 
 
 def guarded_command(turn: Turn) -> Invocation:
-    """The app server with the guard in it. Model and instructions are given over the connection."""
-    guard = turn.guard
-    guarding = settings(turn, guard) if guard is not None else ()
+    """The same with the guard in it."""
+    guarding = settings(turn, turn.guard) if turn.guard is not None else ()
     return Invocation(arguments=("app-server", *_QUIET, *_endpoint(turn), *guarding), env=_env(turn))
 
 
-def guarded_parser(turn: Turn, prompt: str) -> Parser:
-    """The connection of a guarded turn."""
-    from remuda.runtimes.codex.connection import GuardedParser
+def connection(turn: Turn) -> Connection:
+    """The connection of a session, and of a guarded turn."""
+    from remuda.runtimes.codex.connection import CodexConnection
 
-    assert turn.guard is not None
-    return GuardedParser(turn, prompt, turn.guard)
+    return CodexConnection(turn)
 
 
 def examine(environ: Mapping[str, str]) -> list[str]:
@@ -149,19 +154,25 @@ RUNTIME = Runtime(
     instruction_file="AGENTS.md",
     print_command=print_command,
     spawn_command=spawn_command,
-    connect=connect,
+    connect=Connect(
+        protocol="app-server",
+        command=connect_command,
+        connection=connection,
+        acknowledges="the answer to the request that begins the turn",
+        verified=VERSION,
+    ),
     parser=parser,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
         channel=Channel("connection", (), VERSION, note="app-server, byte for byte"),
-        parser=guarded_parser,
         objection=objection,
         needs_hooks=True,
         instructions=("AGENTS.md",),
         note="asks about every command and file; a hook stands behind that",
     ),
     wiring=WIRING,
+    transcripts=TRANSCRIPTS,
     examine=examine,
     help_checks=(
         HelpCheck(
@@ -191,6 +202,7 @@ RUNTIME = Runtime(
     notes=(
         "Under guard, those who only read work in Codex's read-only sandbox, and builders in none: Codex "
         "runs an approved command that its sandbox stops a second time without it.",
+        "In a person's own session, what was approved runs without Codex's sandbox, once.",
         "Under guard, web search, pictures, sub-agents, plugins and terminals are off, for they ask nobody.",
     ),
 )

@@ -17,9 +17,9 @@ import msgspec
 from remuda.core.events import ToolCall as Shown
 from remuda.guard.tools import ToolCall
 from remuda.runtimes import acp_frames as wire
-from remuda.runtimes.acp import AcpParser, Dialect
+from remuda.runtimes.acp import AcpConnection, Dialect
 from remuda.runtimes.acp_guard import Manners, Told
-from remuda.runtimes.base import Guard, Parser, ScratchFile, Turn
+from remuda.runtimes.base import Connection, Guard, ScratchFile, Turn
 
 TOOLS = ("bash", "read_bash", "stop_bash", "list_bash", "apply_patch", "create", "edit")
 """What asks, or only looks at commands that run. Copilot's own tools for reading and searching ask nobody."""
@@ -115,7 +115,7 @@ def tool(call: Shown) -> str:
 
 
 _DIALECT = Dialect(
-    counted_since="session",
+    counted_since="process",
     uncounted_is_failed=True,
     refuses=refuses,
     tool=tool,
@@ -124,9 +124,9 @@ _DIALECT = Dialect(
 )
 
 
-def parser(turn: Turn, prompt: str) -> Parser:
-    """A parser for one guarded turn."""
-    return AcpParser(turn, prompt, _DIALECT)
+def connection(turn: Turn) -> Connection:
+    """A conversation, under the guard or in a person's own session."""
+    return AcpConnection(turn, _DIALECT)
 
 
 def objection(turn: Turn) -> str | None:

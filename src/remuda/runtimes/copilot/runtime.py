@@ -9,6 +9,7 @@ from remuda.runtimes.base import (
     PROMPT,
     Channel,
     Conduct,
+    Connect,
     Feature,
     Guarding,
     HelpCheck,
@@ -21,6 +22,7 @@ from remuda.runtimes.base import (
 from remuda.runtimes.copilot import guarded
 from remuda.runtimes.copilot.hooks import WIRING
 from remuda.runtimes.copilot.stream import parser
+from remuda.runtimes.copilot.usage import TRANSCRIPTS
 
 VERSION = "1.0.102"
 _USAGE_FILE = "copilot-usage.json"
@@ -76,7 +78,7 @@ def spawn_command(turn: Turn) -> Invocation:
     return _invocation(turn, _session(turn), *_permission(turn.permission))
 
 
-def connect(turn: Turn) -> Invocation:
+def connect_command(turn: Turn) -> Invocation:
     """The Agent Client Protocol over stdin and stdout."""
     return _invocation(turn, "--acp", *_permission(turn.permission))
 
@@ -114,7 +116,13 @@ RUNTIME = Runtime(
     instruction_file=".github/copilot-instructions.md",
     print_command=print_command,
     spawn_command=spawn_command,
-    connect=connect,
+    connect=Connect(
+        protocol="acp",
+        command=connect_command,
+        connection=guarded.connection,
+        acknowledges="the first update of the turn, a question in it, or its result",
+        verified=VERSION,
+    ),
     parser=parser,
     guarding=Guarding(
         by="approval",
@@ -124,12 +132,12 @@ RUNTIME = Runtime(
             arrives="trimmed",
             note="ACP; lines with the date and a note go in front, white space at the end is dropped",
         ),
-        parser=guarded.parser,
         objection=guarded.objection,
         needs_hooks=True,
         note="ACP, with the shell and edits only, and a hook that tells why a call is refused",
     ),
     wiring=WIRING,
+    transcripts=TRANSCRIPTS,
     leaves=_USAGE_FILE,
     help_checks=(
         HelpCheck(

@@ -16,9 +16,9 @@ from remuda.core.clock import now, rfc3339
 from remuda.core.events import Usage
 from remuda.guard.tools import ToolCall
 from remuda.runtimes import acp_frames as wire
-from remuda.runtimes.acp import AcpParser, Dialect
+from remuda.runtimes.acp import AcpConnection, Dialect
 from remuda.runtimes.acp_guard import Manners, Told
-from remuda.runtimes.base import Parser, Turn
+from remuda.runtimes.base import Connection, Turn
 from remuda.runtimes.gemini.stream import hear
 
 POLICY = "policy.toml"
@@ -138,16 +138,21 @@ _DIALECT = Dialect(
 )
 
 
-def parser(turn: Turn, prompt: str) -> Parser:
-    """A parser for one guarded turn."""
-    return AcpParser(turn, prompt, _DIALECT)
+def connection(turn: Turn) -> Connection:
+    """A conversation, under the guard or in a person's own session."""
+    return AcpConnection(turn, _DIALECT)
 
 
 def objection(turn: Turn) -> str | None:
-    """An administrator's policies go before ours, and may allow what nobody asked about. Over the protocol,
-    Gemini names a session's file by the minute, and begins it anew when it takes the session up."""
+    """An administrator's policies go before ours, and may allow what nobody asked about."""
     if any(_ADMINISTRATED.glob("*.toml")):
         return f"the policies in {_ADMINISTRATED} decide before anybody is asked"
+    return too_young(turn)
+
+
+def too_young(turn: Turn) -> str | None:
+    """Why a session cannot be taken up over the protocol. Gemini names its file by the minute, and begins it
+    anew when it takes the session up."""
     own = turn.environ.get("GEMINI_CLI_HOME") or turn.environ.get("HOME", "/")
     home = turn.keep if turn.endpoint else Path(own)
     minute = rfc3339(now())[:16].replace(":", "-")

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from remuda.core.errors import RefusedError
 from remuda.runtimes.base import (
     PROMPT,
     Channel,
     Conduct,
+    Connect,
     Feature,
     Guarding,
     HelpCheck,
@@ -23,6 +25,7 @@ from remuda.runtimes.base import (
 from remuda.runtimes.gemini import guarded
 from remuda.runtimes.gemini.hooks import WIRING
 from remuda.runtimes.gemini.stream import LOGIN_HINT, parser
+from remuda.runtimes.gemini.usage import TRANSCRIPTS
 
 VERSION = "0.61.0"
 _SYSTEM = "system.md"
@@ -39,6 +42,9 @@ _SETTINGS = {
 }
 """Settings for another model endpoint: the kind of login it takes, to report to nobody, to try twice at most
 and only once where nobody listens."""
+
+_ONE_PROCESS = {"GEMINI_CLI_NO_RELAUNCH": "true"}
+_UNTRUSTED = {"GEMINI_CLI_TRUST_WORKSPACE": "false"}
 
 
 def _mode(permission: Permission) -> tuple[str, ...]:
@@ -88,24 +94,28 @@ def _session(turn: Turn) -> tuple[str, str]:
 def _private(turn: Turn, invocation: Invocation, **more: str) -> Invocation:
     """When a model call fails, Gemini writes the whole conversation into the folder for temporary files, for
     everybody to read: so that folder is a private one."""
-    env = {**invocation.env, "TMPDIR": str(turn.keep), "GEMINI_CLI_NO_RELAUNCH": "true", **more}
+    env = {**invocation.env, "TMPDIR": str(turn.keep), **more}
     return msgspec.structs.replace(invocation, env=env, keeps=True)
 
 
 def print_command(turn: Turn) -> Invocation:
     """One headless turn with a JSON event stream, in a folder that Gemini was perhaps never told to trust."""
     leading = ("--output-format", "stream-json", "--skip-trust")
-    return _private(turn, _invocation(turn, *leading, *_session(turn), *_mode(turn.permission)))
+    invocation = _invocation(turn, *leading, *_session(turn), *_mode(turn.permission))
+    return _private(turn, invocation, **_ONE_PROCESS)
 
 
 def spawn_command(turn: Turn) -> Invocation:
-    """The terminal interface."""
-    return _invocation(turn, *_session(turn), *_mode(turn.permission))
+    """The terminal interface. It starts itself again when a folder becomes trusted, so it has to be two
+    processes."""
+    return _private(turn, _invocation(turn, *_session(turn), *_mode(turn.permission)))
 
 
-def connect(turn: Turn) -> Invocation:
+def connect_command(turn: Turn) -> Invocation:
     """The Agent Client Protocol over stdin and stdout."""
-    return _invocation(turn, "--acp", *_mode(turn.permission))
+    if reason := guarded.too_young(turn):
+        raise RefusedError(reason, "Wait a minute, then try again.")
+    return _private(turn, _invocation(turn, "--acp", *_mode(turn.permission)))
 
 
 def guarded_command(turn: Turn) -> Invocation:
@@ -113,7 +123,7 @@ def guarded_command(turn: Turn) -> Invocation:
     folder that is not trusted, nothing that lies in it counts."""
     policy = str(turn.scratch / guarded.POLICY)
     asking = ("--approval-mode", "default", "--admin-policy", policy, "--policy", policy)
-    invocation = _private(turn, _invocation(turn, "--acp", *asking), GEMINI_CLI_TRUST_WORKSPACE="false")
+    invocation = _private(turn, _invocation(turn, "--acp", *asking), **_ONE_PROCESS, **_UNTRUSTED)
     files = (*invocation.files, ScratchFile(guarded.POLICY, guarded.RULES))
     return msgspec.structs.replace(invocation, files=files)
 
@@ -145,13 +155,19 @@ RUNTIME = Runtime(
     instruction_file="GEMINI.md",
     print_command=print_command,
     spawn_command=spawn_command,
-    connect=connect,
+    connect=Connect(
+        protocol="acp",
+        command=connect_command,
+        connection=guarded.connection,
+        acknowledges="the first update of the turn, a question in it, or its result",
+        verified=VERSION,
+    ),
     parser=parser,
+    transcripts=TRANSCRIPTS,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
         channel=Channel("connection", (), VERSION, note="ACP; a text of its own beside the context"),
-        parser=guarded.parser,
         objection=guarded.objection,
         instructions=("GEMINI.md",),
         note="ACP, with a policy by which every tool asks; no agents below it, no MCP servers",
@@ -195,6 +211,7 @@ RUNTIME = Runtime(
     notes=(
         "@NAME in a prompt is taken for a file or folder of that name, or else for the first file below the "
         "working folder whose path contains it: its text is added. Gemini cannot be kept from that.",
+        "Over a connection a session can be taken up a minute after it began: Gemini would write over it.",
         "For another model endpoint Gemini gets a home of its own, without the user's settings and hooks.",
     ),
 )

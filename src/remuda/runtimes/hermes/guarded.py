@@ -1,7 +1,8 @@
-"""Hermes under guard: every tool asks over the connection, by a plugin of ours (see ``plugin``)."""
+"""Hermes over a connection. Under guard every tool asks on it, by a plugin of ours (see ``plugin``)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -9,11 +10,14 @@ import msgspec
 from remuda.core.events import AnyUpdate, Failure
 from remuda.guard.tools import ToolCall
 from remuda.runtimes import acp_frames as wire
-from remuda.runtimes.acp import AcpParser
+from remuda.runtimes.acp import AcpConnection
 from remuda.runtimes.acp_guard import Manners, Told
-from remuda.runtimes.base import Parser, Turn
+from remuda.runtimes.base import Connection, Turn
 from remuda.runtimes.hermes import plugin
 from remuda.runtimes.hermes.stream import DIALECT
+
+_GIVEN_UP = re.compile(rb"^[\d: -]+\[WARNING\] acp_adapter\.\w+: \w+ request timed out")
+"""Hermes waits a minute for an answer, and then goes on as if it was a no."""
 
 
 class _Question(msgspec.Struct, frozen=True):
@@ -50,50 +54,57 @@ def understood(raw: msgspec.Raw, mark: str, cwd: str) -> tuple[ToolCall | None, 
     return None, False
 
 
-class GuardedParser(AcpParser):
-    """One guarded turn. The prompt is sent once the plugin has reported, and for each tool call that begins
-    one must have been allowed before: questions and calls do not name each other."""
+class HermesConnection(AcpConnection):
+    """A conversation with Hermes, which asks by itself about edits and dangerous commands.
 
-    def __init__(self, turn: Turn, prompt: str) -> None:
-        dialect = msgspec.structs.replace(DIALECT, manners=Manners(understands=self._understand))
-        super().__init__(turn, prompt, dialect)
-        self.state.guard = "awaited"
+    Under a binding guard no prompt is sent before the plugin has reported, and for each tool call that begins
+    one must have been allowed before, in the same turn: questions and calls do not name each other.
+    """
+
+    def __init__(self, turn: Turn) -> None:
         self._mark = plugin.mark(turn)
-        self._plugin_asks = False
-        self._granted = 0
+        dialect = msgspec.structs.replace(DIALECT, manners=Manners(understands=self._understand))
+        super().__init__(turn, dialect)
+        self._bound = turn.guard is not None and turn.guard.binding
+        self.state.guard = "awaited" if self._bound else "none"
+        self._allowed = 0
         self._running: set[str] = set()
 
     def hear(self, line: bytes) -> None:
-        """One line of stderr: the plugin's report, or trouble."""
-        if line.strip() == self._mark.encode():
+        """One line of stderr: the plugin's report, trouble, or that Hermes waits no longer for a person."""
+        if self._bound and line.strip() == self._mark.encode():
             self.state.guard = "reported"
+        if _GIVEN_UP.search(line) and (question := next(iter(self.questions), None)):
+            self.decide(question.id, False, "Hermes waited no longer for an answer")
         super().hear(line)
 
     def _opened(self, result: msgspec.Raw) -> None:
-        if self.state.guard != "reported":
+        if self.state.guard == "awaited":
             self._fail(Failure("refused", "the guard did not report at the start of the session"))
             return
         super()._opened(result)
 
-    def _understand(self, call: wire.Change, _told: Told, cwd: str) -> ToolCall | None:
-        asked, self._plugin_asks = understood(call.raw_input, self._mark, cwd)
-        return asked
+    def _begin(self, text: str) -> None:
+        self._allowed = 0
+        super()._begin(text)
 
-    def _choose(self, ident: wire.Id, options: list[wire.Option], allowed: bool) -> bool:
-        granted = super()._choose(ident, options, allowed)
-        self._granted += granted and self._plugin_asks
-        return granted
+    def _understand(self, call: wire.Change, _told: Told, cwd: str) -> ToolCall | None:
+        return understood(call.raw_input, self._mark, cwd)[0]
+
+    def _granted(self, call: wire.Change) -> None:
+        self._allowed += understood(call.raw_input, self._mark, "")[1]
 
     def _noted(self, update: wire.Change, ident: str) -> Iterable[AnyUpdate]:
-        if ident not in self._running:
+        again = ident in self._past and update.session_update == "tool_call"
+        if self._bound and (again or ident not in self._running):
             self._running.add(ident)
-            self._granted -= 1
-        if self._granted < 0:
+            self._allowed -= 1
+        if self._allowed < 0:
             self._fail(Failure("refused", "a tool ran that had not asked the guard"))
             return ()
         return super()._noted(update, ident)
 
 
-def parser(turn: Turn, prompt: str) -> Parser:
-    """A parser for one guarded turn."""
-    return GuardedParser(turn, prompt)
+def connection(turn: Turn) -> Connection:
+    """A conversation, under the guard or in a person's own session."""
+    return HermesConnection(turn)

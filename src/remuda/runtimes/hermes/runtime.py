@@ -13,6 +13,7 @@ from remuda.core.errors import RefusedError, UsageError
 from remuda.runtimes.base import (
     Channel,
     Conduct,
+    Connect,
     Feature,
     Guard,
     Guarding,
@@ -25,6 +26,7 @@ from remuda.runtimes.base import (
 from remuda.runtimes.hermes import guarded, plugin
 from remuda.runtimes.hermes.hooks import WIRING
 from remuda.runtimes.hermes.stream import parser
+from remuda.runtimes.hermes.usage import TRANSCRIPTS
 
 VERSION = "0.19.0"
 _ADMINISTRATED = Path("/etc/hermes")
@@ -151,6 +153,14 @@ def print_command(turn: Turn) -> Invocation:
     return _invocation(turn, ("acp", *turn.extra), bypass if turn.permission == "bypass" else _refusing())
 
 
+def connect_command(turn: Turn) -> Invocation:
+    """The Agent Client Protocol with a person to be asked: about edits and dangerous commands, as Hermes has
+    it, and not elsewhere than over the connection."""
+    asking = {"HERMES_EXEC_ASK": "0"}
+    variables = {**asking, "HERMES_YOLO_MODE": "1"} if turn.permission == "bypass" else asking
+    return _invocation(turn, ("acp", *turn.extra), _Bounds(variables=variables))
+
+
 def guarded_command(turn: Turn) -> Invocation:
     """The Agent Client Protocol, with every tool asking."""
     assert turn.guard is not None
@@ -193,13 +203,19 @@ RUNTIME = Runtime(
     instruction_file="AGENTS.md",
     print_command=print_command,
     spawn_command=spawn_command,
-    connect=print_command,
+    connect=Connect(
+        protocol="acp",
+        command=connect_command,
+        connection=guarded.connection,
+        acknowledges="the first update of the turn, a question in it, or its result",
+        verified=VERSION,
+    ),
     parser=parser,
+    transcripts=TRANSCRIPTS,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
         channel=Channel("connection", (), VERSION, arrives="trimmed", note="ACP, with a note in front"),
-        parser=guarded.parser,
         note="a plugin asks before every tool call and no other is loaded; a command leaves no state for the "
         "next; patches of many files, and terminals in other places, are refused",
     ),
@@ -233,7 +249,11 @@ RUNTIME = Runtime(
         "sandbox": Feature("no"),
     },
     notes=(
-        "Hermes asks about edits and dangerous commands only; without a bypass no shell command runs at all.",
+        "Hermes asks about edits and dangerous commands only; a headless run without a bypass runs no shell "
+        "command at all.",
+        "Over a connection Hermes waits a minute for a person's word, and takes silence for a no.",
+        "A turn that is interrupted while a tool runs jams the session: the next one goes on in a copy of "
+        "it, with another session id.",
         "In a terminal Hermes looks for updates when it starts; it has no setting against that.",
     ),
 )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
-from remuda.runtimes.acp import AcpParser, Dialect
+from remuda.runtimes.acp import AcpConnection, Dialect
 from remuda.runtimes.base import Parser, Turn, TurnState
+from remuda.runtimes.dialogue import one_turn
 from remuda.runtimes.failures import failure
 
 _LOG = rb"^\d{4}-\d\d-\d\d [\d:]{8} \[[A-Z]+\] agent\.conversation_loop: "
@@ -38,9 +39,16 @@ def refuses(output: str) -> bool:
     return _BLOCKED.match(output) is not None
 
 
-DIALECT = Dialect(uncounted_is_failed=True, refuses=refuses, model=model, hear=hear)
+DIALECT = Dialect(
+    gets_stuck=True,
+    counted_since="process",
+    uncounted_is_failed=True,
+    refuses=refuses,
+    model=model,
+    hear=hear,
+)
 
 
 def parser(turn: Turn, prompt: str) -> Parser:
-    """A parser for one turn. Tokens are counted since the process began, which is since the turn began."""
-    return AcpParser(turn, prompt, DIALECT)
+    """A parser for one turn with nobody to ask."""
+    return one_turn(AcpConnection(turn, DIALECT), prompt)

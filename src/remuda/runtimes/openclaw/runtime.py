@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from remuda.runtimes.base import (
     PROMPT_FILE,
     Channel,
     Conduct,
+    Connect,
     Feature,
     Guarding,
     HelpCheck,
@@ -24,7 +26,9 @@ from remuda.runtimes.base import (
     ScratchFile,
     Turn,
 )
+from remuda.runtimes.openclaw.connected import connection
 from remuda.runtimes.openclaw.stream import NODE, parser
+from remuda.runtimes.openclaw.usage import TRANSCRIPTS, state_folder
 
 VERSION = "2026.9.6"
 _CONFIG = "openclaw.json"
@@ -35,6 +39,21 @@ _READING = ["read", "ls", "find", "grep"]
 _WRITING = ["write", "edit", "apply_patch"]
 _FLEETING: dict[str, object] = {"session": {"maintenance": {"mode": "warn", "maxDiskBytes": False}}}
 """No upkeep of a state that is gone after the run: OpenClaw would start several threads for it."""
+
+_ASKING: dict[str, object] = {
+    "tools": {
+        "allow": [*_READING, "exec"],
+        "toolSearch": False,
+        "fs": {"workspaceOnly": True},
+        "exec": {"mode": "ask"},
+    }
+}
+"""Tools of which the one that may do harm asks. Those that write ask nobody, and so are left out."""
+
+_GATEWAY = Path(__file__).with_name("gateway.py")
+
+_SILENT = {"OPENCLAW_LOG_LEVEL": "silent"}
+"""Its log would be written over its own screen."""
 
 
 def _bounds(turn: Turn) -> dict[str, object]:
@@ -81,10 +100,7 @@ def own_config(environ: Mapping[str, str]) -> Path:
     """Where the user's own configuration is to be found."""
     if place := environ.get("OPENCLAW_CONFIG_PATH"):
         return Path(place)
-    profile = environ.get("OPENCLAW_PROFILE")
-    home = Path(environ.get("OPENCLAW_HOME") or environ.get("HOME") or "/")
-    state = environ.get("OPENCLAW_STATE_DIR") or home / (f".openclaw-{profile}" if profile else ".openclaw")
-    return Path(state) / _CONFIG
+    return state_folder(environ) / _CONFIG
 
 
 def _bounded(turn: Turn, own: Path) -> tuple[ScratchFile, ...]:
@@ -146,13 +162,66 @@ def print_command(turn: Turn) -> Invocation:
 
 
 def spawn_command(turn: Turn) -> Invocation:
-    """The terminal interface, without a gateway. It works in a folder of its own and knows no bounds."""
+    """The terminal interface, without a gateway. It works in a folder of its own, asks nobody and knows no
+    bounds; where another endpoint is asked for, its state stays with the session."""
     if turn.access is not None:
         raise RefusedError(
             "OpenClaw's terminal interface cannot be held to a capability",
             "Use 'remuda run', or choose another agent.",
         )
-    return Invocation(arguments=("chat", *turn.extra))
+    arguments = ("chat", "--session", turn.session, *turn.extra)
+    if turn.endpoint is None:
+        return Invocation(arguments=arguments, env=_SILENT)
+    config = json.dumps({**_endpoint(turn), **_bounds(turn)})
+    return Invocation(
+        arguments=arguments,
+        env={**_SILENT, "OPENCLAW_OFFLINE": "1", "OPENCLAW_STATE_DIR": str(turn.keep)},
+        keeps=True,
+        kept=(ScratchFile(_CONFIG, config),),
+    )
+
+
+def _gateway(turn: Turn) -> dict[str, object]:
+    """The configuration of a gateway for one session: it works in the session's folder, puts nothing of its
+    own there, and keeps its log to itself."""
+    defaults: dict[str, object] = {
+        "model": {"primary": f"remuda/{turn.model or _MODEL}"},
+        "workspace": str(turn.cwd),
+        "skipBootstrap": True,
+    }
+    return {
+        **_endpoint(turn),
+        "agents": {"defaults": defaults},
+        "cron": {"enabled": False},
+        "logging": {"file": str(turn.scratch / "gateway.log")},
+        **({} if turn.permission == "bypass" else _ASKING),
+    }
+
+
+def connect_command(turn: Turn) -> Invocation:
+    """The Agent Client Protocol. Where another endpoint is asked for, a gateway of the session's own stands
+    behind it, whose state stays with the session; otherwise it is the user's gateway, which goes by its own
+    rules."""
+    if turn.system_prompt is not None or turn.append_system_prompt is not None:
+        raise UsageError(
+            "OpenClaw takes no instructions of yours over its connection",
+            "Put them into the first prompt, or use another agent.",
+        )
+    if turn.endpoint is None and turn.model:
+        raise UsageError(
+            "OpenClaw's gateway decides on the model",
+            "Leave out --model, or change it with 'openclaw models set'.",
+        )
+    if turn.endpoint is None:
+        return Invocation(arguments=("acp", *turn.extra))
+    config = json.dumps(_gateway(turn))
+    return Invocation(
+        launcher=(sys.executable, "-I", str(_GATEWAY), str(turn.scratch / _CONFIG)),
+        arguments=("--", "acp", *turn.extra),
+        env={"OPENCLAW_OFFLINE": "1", "OPENCLAW_SKIP_CHANNELS": "1", "OPENCLAW_STATE_DIR": str(turn.keep)},
+        files=(ScratchFile(_CONFIG, config),),
+        keeps=True,
+    )
 
 
 class _Package(msgspec.Struct, frozen=True):
@@ -202,7 +271,18 @@ RUNTIME = Runtime(
     instruction_file="AGENTS.md",
     print_command=print_command,
     spawn_command=spawn_command,
+    connect=Connect(
+        protocol="acp",
+        command=connect_command,
+        connection=connection,
+        acknowledges="the first update of the turn, a question in it, or its result",
+        verified=VERSION,
+        arrives="contained",
+        counts=False,
+        shuts_out=True,
+    ),
     parser=parser,
+    transcripts=TRANSCRIPTS,
     guarding=Guarding(by="removal"),
     version_pattern=r"\d+\.\d+\.\d+",
     help_checks=(
@@ -233,12 +313,12 @@ RUNTIME = Runtime(
         cache_writes=False,
         resume=False,
         leftovers=False,
-        startup=9.0,
+        startup=20.0,
     ),
     features={
         "headless": Feature("verified", "one document at the end, no stream"),
         "hooks": Feature("no", "plugin hooks are not loaded by agent exec"),
-        "connection": Feature("documented", "ACP, through a running gateway only"),
+        "connection": Feature("verified", "ACP, through its gateway"),
         "resume": Feature("no", "every headless run is a new session"),
         "usage": Feature("verified", "no cache writes"),
         "sandbox": Feature("documented", "containers"),
@@ -250,5 +330,10 @@ RUNTIME = Runtime(
         "In a run, its tools find and grep need fd and ripgrep on the PATH: nothing is downloaded.",
         "A turn whose tools leave a process behind fails at its very end, and its answer is lost.",
         "It starts slowly: several seconds pass before it asks the model.",
+        "Its connection goes through the gateway that you run ('openclaw gateway run'): that gateway's own "
+        "configuration says what may be done and what is asked about. Where none runs, use --mode tmux.",
+        "With another endpoint, a connected session has a gateway of its own, which takes half a minute or "
+        "more to start. Without a bypass it reads, and asks about commands; those that redirect their output "
+        "it refuses by itself.",
     ),
 )

@@ -49,6 +49,22 @@ class _Envelope(msgspec.Struct, frozen=True, rename="camel"):
     error: _Error | None = None
 
 
+def trouble(state: TurnState, line: bytes) -> bool:
+    """Note what a line of the log tells of the model endpoint, if it does. The first of up to eight new
+    attempts counts as the end of the trouble, until it fails, too."""
+    words = _COLOUR.sub(b"", line)
+    if found := _RESPONSE.search(words):
+        text = f"the model endpoint answered with status {found[1].decode()}"
+        state.trouble = failure(text, int(found[1]))
+    elif found := _FAILED.search(words) or _NO_RESPONSE.search(words):
+        state.trouble = failure(found[1].decode("utf-8", "replace"))
+    elif _FIRST_RETRY.search(words):
+        state.trouble = None
+    else:
+        return False
+    return True
+
+
 class _Parser:
     """Gathers the document's lines; it is complete with the first line that closes it."""
 
@@ -67,17 +83,11 @@ class _Parser:
         return self._ended() if whole or line.startswith(b"}") else ()
 
     def hear(self, line: bytes) -> None:
-        """How the model endpoint fails. Of an answer nothing is told before the end, so the first of up to
-        eight new attempts counts as the end of the trouble, until it fails, too."""
+        """How the model endpoint fails; of an answer nothing is told before the end."""
+        if trouble(self.state, line):
+            return
         words = _COLOUR.sub(b"", line)
-        if found := _RESPONSE.search(words):
-            text = f"the model endpoint answered with status {found[1].decode()}"
-            self.state.trouble = failure(text, int(found[1]))
-        elif found := _FAILED.search(words) or _NO_RESPONSE.search(words):
-            self.state.trouble = failure(found[1].decode("utf-8", "replace"))
-        elif _FIRST_RETRY.search(words):
-            self.state.trouble = None
-        elif node := old_node(words.decode("utf-8", "replace"), NODE):
+        if node := old_node(words.decode("utf-8", "replace"), NODE):
             self.state.failure = Failure("start_failed", f"OpenClaw did not start: {node}")
 
     def say(self) -> bytes | None:

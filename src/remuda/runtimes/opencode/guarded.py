@@ -11,9 +11,9 @@ from pathlib import Path
 
 from remuda.guard.tools import ToolCall
 from remuda.runtimes import acp_frames as wire
-from remuda.runtimes.acp import AcpParser, Dialect
+from remuda.runtimes.acp import AcpConnection, Dialect
 from remuda.runtimes.acp_guard import Manners, Told
-from remuda.runtimes.base import Parser, Turn, TurnState
+from remuda.runtimes.base import Connection, Turn, TurnState
 from remuda.runtimes.opencode import stream
 
 _PLUGINS = ("plugin", "plugins")
@@ -57,9 +57,9 @@ _DIALECT = Dialect(
 )
 
 
-def parser(turn: Turn, prompt: str) -> Parser:
-    """A parser for one guarded turn."""
-    return AcpParser(turn, prompt, _DIALECT)
+def connection(turn: Turn) -> Connection:
+    """A conversation, under the guard or in a person's own session."""
+    return AcpConnection(turn, _DIALECT)
 
 
 def objection(turn: Turn) -> str | None:

@@ -9,6 +9,7 @@ import msgspec
 from remuda.runtimes.base import (
     Channel,
     Conduct,
+    Connect,
     Feature,
     Guarding,
     HelpCheck,
@@ -20,6 +21,7 @@ from remuda.runtimes.base import (
 from remuda.runtimes.opencode import guarded
 from remuda.runtimes.opencode.hooks import WIRING
 from remuda.runtimes.opencode.stream import parser
+from remuda.runtimes.opencode.usage import TRANSCRIPTS
 
 VERSION = "1.18.33"
 _NAME = "remuda"
@@ -62,9 +64,11 @@ class _Provider(msgspec.Struct, frozen=True):
 
 
 class _Experimental(msgspec.Struct, frozen=True):
-    """A refused tool call is told to the model and does not end the turn."""
+    """A refused tool call is told to the model and does not end the turn. A text that is pasted stays as it
+    is: behind one that is summed up on the screen, OpenCode puts a space."""
 
     continue_loop_on_deny: bool = True
+    disable_paste_summary: bool = True
 
 
 class _Config(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -92,10 +96,15 @@ def _reading(otherwise: _Action) -> _Rules:
     return {"*": otherwise, "read": guarded, **plain}
 
 
+def _bound(turn: Turn) -> bool:
+    """Whether every tool has to ask the guard."""
+    return turn.guard is not None and turn.guard.binding
+
+
 def _rules(turn: Turn) -> _Rules:
     """The turn's permissions, none for a bypass. With a guard every tool asks; agents below this one have
     rules of their own, so there are none."""
-    if turn.guard is not None:
+    if _bound(turn):
         return {"*": "ask", "task": "deny"}
     return {} if turn.permission == "bypass" else _reading("ask")
 
@@ -105,12 +114,12 @@ def _agents(turn: Turn) -> dict[str, _Agent]:
     rules = _rules(turn)
     prompt = "" if turn.system_prompt is None else f"{{file:{turn.scratch / _SYSTEM}}}"
     agents = {_agent(turn): _Agent("primary", rules, prompt)} if rules or prompt else {}
-    return agents if turn.guard is None else {**agents, "title": _Agent(disable=True)}
+    return agents if not _bound(turn) else {**agents, "title": _Agent(disable=True)}
 
 
 def _agent(turn: Turn) -> str:
     """Our agent's name; for a guarded turn nobody has settings for it."""
-    return _NAME if turn.guard is None else f"{_NAME}-{turn.scratch.name}"
+    return _NAME if not _bound(turn) else f"{_NAME}-{turn.scratch.name}"
 
 
 def _config(turn: Turn) -> _Config:
@@ -185,9 +194,9 @@ def spawn_command(turn: Turn) -> Invocation:
     return _invocation(turn, *_flags(turn))
 
 
-def connect(turn: Turn) -> Invocation:
+def connect_command(turn: Turn) -> Invocation:
     """The Agent Client Protocol over stdin and stdout."""
-    return _invocation(turn, "acp")
+    return _invocation(_one_model(turn), "acp", "--print-logs", "--log-level", "INFO")
 
 
 def guarded_command(turn: Turn) -> Invocation:
@@ -211,13 +220,19 @@ RUNTIME = Runtime(
     instruction_file="AGENTS.md",
     print_command=print_command,
     spawn_command=spawn_command,
-    connect=connect,
+    connect=Connect(
+        protocol="acp",
+        command=connect_command,
+        connection=guarded.connection,
+        acknowledges="the first update of the turn, a question in it, or its result",
+        verified=VERSION,
+    ),
     parser=parser,
+    transcripts=TRANSCRIPTS,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
         channel=Channel("connection", (), VERSION, note="ACP; byte for byte"),
-        parser=guarded.parser,
         objection=guarded.objection,
         instructions=("AGENTS.md", "CLAUDE.md"),
         note="ACP, as an agent all of whose tools ask; no agents below it, no plugins",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from remuda.runtimes.base import (
     Channel,
+    Connect,
+    Connection,
     Feature,
     Guarding,
     HelpCheck,
@@ -15,6 +17,7 @@ from remuda.runtimes.base import (
 from remuda.runtimes.pi import extensions, guarded
 from remuda.runtimes.pi.hooks import WIRING
 from remuda.runtimes.pi.stream import NODE, parser
+from remuda.runtimes.pi.usage import TRANSCRIPTS
 
 VERSION = "0.87.1"
 _UNSEEN = "\u200b"
@@ -24,7 +27,8 @@ def _permission(turn: Turn) -> tuple[tuple[str, ...], ScratchFile | None]:
     """The tools Pi offers to the model, and the extension that stands before them: Pi itself never asks."""
     tools = (*extensions.READING, "bash", *extensions.WRITING)
     if turn.guard is not None:
-        return tools, ScratchFile(extensions.APPROVAL, extensions.approval())
+        asking = ScratchFile(extensions.APPROVAL, extensions.approval())
+        return tools if turn.guard.binding else (), asking
     if turn.permission == "ask":
         return tools, ScratchFile(extensions.GUARD, extensions.guard())
     return (), None
@@ -73,9 +77,17 @@ def spawn_command(turn: Turn) -> Invocation:
     return _invocation(turn)
 
 
-def connect(turn: Turn) -> Invocation:
-    """Commands and events over stdin and stdout, in Pi's own protocol."""
+def connect_command(turn: Turn) -> Invocation:
+    """Commands and events over stdin and stdout, in Pi's own protocol, with the user's own extensions and
+    tools. Ours asks before each tool, unless nobody wants to be asked."""
     return _invocation(turn, "--mode", "rpc")
+
+
+def connection(turn: Turn) -> Connection:
+    """The connection of a session, and of a guarded turn."""
+    from remuda.runtimes.pi.connection import PiConnection
+
+    return PiConnection(turn)
 
 
 def guarded_command(turn: Turn) -> Invocation:
@@ -107,13 +119,19 @@ RUNTIME = Runtime(
     instruction_file="AGENTS.md",
     print_command=print_command,
     spawn_command=spawn_command,
-    connect=connect,
+    connect=Connect(
+        protocol="rpc",
+        command=connect_command,
+        connection=connection,
+        acknowledges="the answer to the command that carries it",
+        verified=VERSION,
+    ),
     parser=parser,
+    transcripts=TRANSCRIPTS,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
         channel=Channel("connection", (), VERSION, note="a protocol of its own (--mode rpc)"),
-        parser=guarded.parser,
         objection=guarded.objection,
         note="an extension asks before every tool call; other extensions are not loaded",
     ),

@@ -11,19 +11,22 @@ from remuda.runtimes.base import (
     PROMPT,
     PROMPT_FILE,
     Channel,
+    Connect,
+    Connection,
     Feature,
     Guarding,
     Invocation,
-    Parser,
     Permission,
     Runtime,
     Turn,
     system_prompt_files,
 )
-from remuda.runtimes.control import ControlParser
 from remuda.runtimes.places import lies_below
 from remuda.runtimes.rehearsal.hooks import WIRING
 from remuda.runtimes.rehearsal.stream import parser
+from remuda.runtimes.rehearsal.usage import TRANSCRIPTS
+
+_CONVERSATION = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
 
 
 def _invocation(turn: Turn, permission: Permission, *leading: str) -> Invocation:
@@ -47,13 +50,19 @@ def print_command(turn: Turn) -> Invocation:
 
 def guarded_command(turn: Turn) -> Invocation:
     """One turn over a connection, in the mode that asks. The folder's settings do not count."""
-    conversation = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
-    return _invocation(turn, "ask", *conversation, "--setting-sources", "user")
+    return _invocation(turn, "ask", *_CONVERSATION, "--setting-sources", "user")
 
 
-def guarded_parser(turn: Turn, prompt: str) -> Parser:
+def connect_command(turn: Turn) -> Invocation:
+    """Several turns over a connection."""
+    return _invocation(turn, turn.permission, *_CONVERSATION)
+
+
+def connection(turn: Turn) -> Connection:
     """The usual stream, and the guard's answers."""
-    return ControlParser(turn, prompt, parser(turn, prompt))
+    from remuda.runtimes.control import ControlConnection
+
+    return ControlConnection(turn, lambda: parser(turn, ""))
 
 
 def objection(turn: Turn) -> str | None:
@@ -91,15 +100,22 @@ RUNTIME = Runtime(
     instruction_file="AGENTS.md",
     print_command=print_command,
     spawn_command=spawn_command,
+    connect=Connect(
+        protocol="stream-json",
+        command=connect_command,
+        connection=connection,
+        acknowledges="the hook for prompts, before the model is called",
+        verified=__version__,
+    ),
     parser=parser,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
         channel=Channel("connection", (), __version__),
-        parser=guarded_parser,
         objection=objection,
     ),
     wiring=WIRING,
+    transcripts=TRANSCRIPTS,
     locate=locate,
     built_in=True,
     environment=("REHEARSAL_*",),
