@@ -33,6 +33,9 @@ USUAL_STARTUP = 2.0
 LOAD = 3.0
 """How much longer a start may take here, where several agents share the machine."""
 
+RESIDENT = b"remuda.hooks.resident"
+"""On the command line of the process that answers hooks, which ends by itself."""
+
 Json = dict[str, Any]
 
 DONE = Step(text="All done.")
@@ -248,6 +251,10 @@ class Lab:
     def processes(self) -> list[Process]:
         """Everything that this lab started and that still runs, however it detached itself."""
         return carrying(self.token)
+
+    def settled(self) -> list[Process]:
+        """What sessions have started and left: it does not carry the token, for it is there to stay."""
+        return [process for process in carrying(str(self.home)) if RESIDENT not in process.argv]
 
     def prompts(self) -> list[str]:
         """The prompts that reached the model."""

@@ -184,13 +184,39 @@ def test_the_diagnosis_as_a_document(site: Site) -> None:
     document = site.remuda("doctor", "--json").json
     assert document.keys() == {
         *("ok", "remuda_version", "active_agent", "active_source"),
-        *("runtimes", "prompt_delivery", "problems"),
+        *("runtimes", "tmux", "prompt_delivery", "problems"),
     }
     assert document["ok"] is True
     runtimes = document["runtimes"]
     assert isinstance(runtimes, list)
     keys = {"name", "installed", "path", "version", "verified_version", "channels", "hooks", "connection"}
     assert all(runtime.keys() == keys | {"problems", "warnings"} for runtime in runtimes)
+
+
+def test_a_missing_or_old_tmux_is_a_warning_and_no_problem(site: Site) -> None:
+    def examined() -> tuple[dict[str, object], str]:
+        document = site.remuda("doctor", "--json", REMUDA_AGENT_BINARY="rehearsal").json
+        assert document["ok"] is True
+        tmux = document["tmux"]
+        assert isinstance(tmux, dict)
+        return tmux, site.remuda("doctor", REMUDA_AGENT_BINARY="rehearsal").stdout
+
+    tmux, shown = examined()
+    assert (tmux["path"], tmux["version"]) == (None, None)
+    assert (
+        "warning: tmux is not installed: sessions in panes do not work; those over a connection do" in shown
+    )
+    program = site.program("tmux", f"{SHELL}echo tmux 3.4\n")
+    tmux, shown = examined()
+    assert tmux == {"path": str(program), "version": "3.4", "warnings": []}
+    assert f"✓ tmux 3.4 at {program}" in shown
+    site.program("tmux", f"{SHELL}echo tmux 2.9a\n")
+    tmux, shown = examined()
+    assert tmux["version"] == "2.9a"
+    assert "warning: tmux 2.9a is too old" in shown
+    assert "sessions in panes do not work" in shown
+    site.program("tmux", f"{SHELL}exit 1\n")
+    assert "warning: 'tmux -V' failed" in examined()[1]
 
 
 def test_a_missing_agent_is_wrong_only_when_it_is_the_active_one(site: Site) -> None:

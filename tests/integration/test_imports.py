@@ -34,6 +34,12 @@ LAYERS = (
         "operations.hook",
         "operations.guardlog",
         "operations.serve",
+        "api.sessions",
+        "operations.session.speaking",
+        "operations.session.keeping",
+        "operations.session.names",
+        "sessions.keeper",
+        "sessions.tmux",
     ),
 )
 
@@ -54,6 +60,15 @@ def test_short_commands_load_nothing_heavy(site: Site, arguments: tuple[str, ...
     modules = loaded(site, *arguments)
     assert "remuda" in modules
     assert not modules & HEAVY
+
+
+def test_completing_the_name_of_a_session_reads_the_store_and_no_more(site: Site) -> None:
+    words = {"_REMUDA_COMPLETE": "bash_complete", "COMP_WORDS": "remuda session send ", "COMP_CWORD": "3"}
+    site.env.update(words)
+    modules = loaded(site)
+    assert "remuda.operations.session.names" in modules
+    assert not modules & (HEAVY - {"sqlite3"})
+    assert not {name for name in modules if name.startswith(("remuda.sessions.tmux", "remuda.sessions.live"))}
 
 
 def test_the_overview_loads_no_verb(site: Site) -> None:

@@ -19,7 +19,7 @@ HANGS = f'{SHELL}setsid sleep 300 &\necho $$ > agent.pid\necho \'{{"type":"assis
 TYPED = """
 import asyncio
 from remuda import AsyncRemuda, Remuda
-from remuda.api import Event, Result, RunOptions
+from remuda.api import Event, Receipt, Result, RunOptions, Session, SessionOptions
 
 def blocking() -> str:
     remuda = Remuda(cwd=".")
@@ -31,8 +31,17 @@ def blocking() -> str:
     names: list[str] = [agent.name for agent in remuda.agents().agents]
     return remuda.which().agent + result.text + str(last) + "".join(names) + remuda.doctor().active_agent
 
+def staying() -> str:
+    options: SessionOptions = {"agent": "rehearsal", "capability": "scout"}
+    session: Session = Remuda().start_session("one", mode="connection", consent=("trust",), **options)
+    receipt: Receipt = session.follow_up("hello")
+    questions: list[str] = [session.approve(question.id) for question in session.questions()]
+    return session.ask("hello").text + receipt.proof + session.get_state().status + "".join(questions)
+
 async def asynchronous() -> bool:
     remuda = AsyncRemuda()
+    async with asyncio.timeout(1):
+        await (await remuda.session("one")).reject(None, "no")
     async for event in remuda.stream("hello"):
         if event.result is not None:
             return event.result.error is None

@@ -54,7 +54,7 @@ def test_a_conversation_with_the_built_in_agent(site: Site) -> None:
     with on_terminal(site, "launch", "rehearsal") as terminal:
         terminal.expect("rehearsal")
         terminal.expect("ready")
-        terminal.expect("> ")
+        terminal.expect("▸ ")
         terminal.type("hello\n")
         terminal.expect("Heard 5 bytes.")
         terminal.type("/exit\n")

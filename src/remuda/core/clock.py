@@ -20,3 +20,11 @@ def rfc3339(seconds: float) -> str:
 def rfc3339_seconds(seconds: float) -> str:
     """``2026-04-29T04:12:55Z``"""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def seconds(text: str) -> float:
+    """Seconds since the epoch of a time in RFC 3339; 0 for what is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0

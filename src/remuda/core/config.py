@@ -19,6 +19,7 @@ LARGEST = 256 * 1024
 
 Shape = TypeVar("Shape", bound="CommonConfig")
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Price = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Program = Annotated[str, msgspec.Meta(pattern="^/")]
 
 
@@ -57,6 +58,32 @@ class ServeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     idle: Seconds = 300.0
 
 
+class SessionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Sessions that last: the kinds of dialogs that may be answered for the user, how long a person has to
+    answer a question, how long a turn may be silent (0: without end), and to end once it is asked to."""
+
+    consent: tuple[str, ...] = ()
+    answer_within: Seconds = 300.0
+    idle_timeout: Seconds = 0
+    abort_within: Seconds = 10.0
+
+
+class PriceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a model costs, in US dollars per million tokens. What is cached costs what input costs, unless it
+    is told apart."""
+
+    input: Price
+    output: Price
+    cached_read: Price | None = None
+    cached_write: Price | None = None
+
+
+class UsageConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Prices by patterns of model names; they win over the shipped ones."""
+
+    prices: dict[str, PriceConfig] = {}
+
+
 class CommonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What users and projects alike may configure."""
 
@@ -80,6 +107,8 @@ class Config(CommonConfig, frozen=True, forbid_unknown_fields=True):
     runtimes: dict[str, RuntimeConfig] = {}
     hooks: HooksConfig = HooksConfig()
     serve: ServeConfig = ServeConfig()
+    sessions: SessionsConfig = SessionsConfig()
+    usage: UsageConfig = UsageConfig()
 
 
 def project_file(cwd: Path) -> Path | None:

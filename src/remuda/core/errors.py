@@ -5,7 +5,7 @@ An error never carries a prompt, a secret or a token.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 ErrorKind = Literal[
     "not_installed",
@@ -49,7 +49,7 @@ def exit_code_for(kind: ErrorKind) -> int:
 class RemudaError(Exception):
     """Base of every error a caller is expected to meet: a message and the next step."""
 
-    exit_code: ClassVar[int] = EXIT_FAILED
+    exit_code: int = EXIT_FAILED
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

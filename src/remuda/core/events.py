@@ -145,8 +145,17 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return cls(stop_reason="error", text="", usage=None, cost_usd=None, exit_code=None, error=failure)
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call that waits for a person's word: the guard neither allows nor denies it."""
+
+    id: str
+    tool: str
+    title: str
+    reason: str
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line of the event stream: an update, or the result that ends the turn."""
+    """One line of the event stream: an update, a question to a person, or the result that ends the turn."""
 
     v: int
     seq: int
@@ -154,4 +163,5 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str
     time: str
     update: AnyUpdate | None = None
+    question: Question | None = None
     result: Result | None = None

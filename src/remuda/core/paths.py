@@ -38,6 +38,11 @@ class Folders(msgspec.Struct, frozen=True):
         return self.config / "runtimes"
 
     @property
+    def screens(self) -> Path:
+        """The user's own screen manifests."""
+        return self.config / "screens"
+
+    @property
     def database(self) -> Path:
         return self.state / "remuda.db"
 

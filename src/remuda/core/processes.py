@@ -105,12 +105,12 @@ class Process(NamedTuple):
 
 
 @contextlib.contextmanager
-def started(command: Command) -> Iterator[Process]:
+def started(command: Command, mark: str | None = None) -> Iterator[Process]:
     """Start a headless child; leaving the block ends it and everything it started.
 
     A block that is left by an exception may have been cut off in cleaning up, so the reaper looks once more.
     """
-    mark = ulid()
+    mark = mark or ulid()
     with Reaper(mark) as guardian:
         popen = _popen(command, mark)
         guardian.watch(popen.pid)

@@ -18,18 +18,22 @@ MARK = "REMUDA_MARK"
 GRACE = 2.0
 
 
-def _carries(pid: str, mark: bytes) -> bool:
-    """Whether a process was started with this mark in its environment."""
+def _marks(pid: str) -> list[bytes]:
+    """The marks that a process was started with in its environment."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as stream:  # noqa: PTH123 - pathlib would triple the start time
             environ = stream.read()
     except OSError:
-        return False
+        return []
     prefix = MARK.encode() + b"="
     for entry in environ.split(b"\0"):
         if entry.startswith(prefix):
-            return mark in entry[len(prefix) :].split(b"/")
-    return False
+            return entry[len(prefix) :].split(b"/")
+    return []
+
+
+def _carries(pid: str, mark: bytes) -> bool:
+    return mark in _marks(pid)
 
 
 def _running(pid: str) -> bool:
@@ -51,6 +55,14 @@ def marked(mark: str) -> list[int]:
         for pid in os.listdir("/proc")  # noqa: PTH208
         if pid.isdigit() and pid != own and _carries(pid, wanted) and _running(pid)
     ]
+
+
+def marks() -> set[str]:
+    """All marks that living processes carry."""
+    if not os.path.isdir("/proc/self"):  # noqa: PTH112
+        return set()
+    pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]  # noqa: PTH208
+    return {mark.decode("utf-8", "replace") for pid in pids if _running(pid) for mark in _marks(pid)}
 
 
 def kill_marked(mark: str, number: int) -> list[int]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,9 +20,12 @@ from remuda.operations.agents import which
 from remuda.operations.world import World
 from remuda.prompts import selection
 from remuda.runtimes.base import UNVERIFIED, HelpCheck, Runtime
+from remuda.sessions.tmux import errors as tmux
+from remuda.sessions.tmux.client import version
 
 LONG_PROMPT = 64 * 1024
 HELP_TIMEOUT = 20.0
+_NO_PANES = "sessions in panes do not work; those over a connection do"
 
 
 class DeliveryReport(msgspec.Struct, frozen=True):
@@ -56,6 +61,14 @@ class Examination(msgspec.Struct, frozen=True):
     warnings: list[str]
 
 
+class Terminals(msgspec.Struct, frozen=True):
+    """The tmux that sessions in panes need. To lack it is no problem: connections need none."""
+
+    path: str | None
+    version: str | None
+    warnings: list[str]
+
+
 class Diagnosis(msgspec.Struct, frozen=True):
     """The answer of ``remuda doctor``."""
 
@@ -64,6 +77,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     active_agent: str
     active_source: str
     runtimes: list[Examination]
+    tmux: Terminals
     prompt_delivery: PromptDelivery
     problems: list[str]
 
@@ -86,9 +100,23 @@ async def doctor(world: World) -> Diagnosis:
         active_agent=active.agent,
         active_source=active.source,
         runtimes=examined,
+        tmux=await _terminals(world),
         prompt_delivery=prompt_delivery(world, herd.runtimes),
         problems=problems,
     )
+
+
+async def _terminals(world: World) -> Terminals:
+    program = shutil.which("tmux", path=world.environ.get("PATH") or os.defpath)
+    if program is None:
+        return Terminals(None, None, [f"{tmux.missing().message}: {_NO_PANES}"])
+    answer = await ask(Command(argv=(program, "-V"), env={}, cwd=Path("/")), HELP_TIMEOUT)
+    if answer is None or answer.returncode != 0:
+        return Terminals(program, None, [f"'tmux -V' failed: {_NO_PANES}"])
+    said = answer.stdout.strip().removeprefix("tmux ")
+    found = version(said)
+    old = found is not None and found < tmux.OLDEST
+    return Terminals(program, said, [f"{tmux.too_old(said).message}; {_NO_PANES}"] if old else [])
 
 
 def prompt_delivery(world: World, runtimes: Iterable[Runtime]) -> PromptDelivery:

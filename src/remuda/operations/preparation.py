@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from remuda.operations.guarding import bounded, way_of
 from remuda.operations.requests import Plan, RunRequest
 from remuda.operations.world import World
 from remuda.prompts import delivery, selection
-from remuda.runtimes.base import Mode, Runtime, Turn
+from remuda.runtimes.base import Invocation, Mode, Runtime, Turn
 from remuda.sessions.job import Job, Limits
 
 if TYPE_CHECKING:
@@ -56,27 +55,14 @@ def _earlier(world: World, session: str) -> Session | None:
 def prepare(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Job:
     """Find the program, choose the prompt's channel and build the command."""
     runtime = plan.runtime
-    found = installation.find(runtime, world.environ, world.config)
-    if found is None:
-        raise NotInstalledError(
-            f"{runtime.title} is not installed: {installation.absence(runtime, world.environ)}",
-            f"Install it with '{runtime.install}', or choose another agent ('remuda agents').",
-        )
-    environ = headless_environment(world, runtime, request.env)
-    turn = bounded(world, request, plan, found, _turn(world, request, plan, scratch, environ))
+    found = found_program(world, runtime)
+    turn = bounded(world, request, plan, found, turn_of(world, request, plan, scratch))
     way = way_of(runtime, turn)
     invocation = way.command(turn)
-    if invocation.keeps:
-        private_folder(turn.keep)
-        for file in invocation.kept:
-            write_atomic(turn.keep / file.name, file.content.encode())
+    keep(turn, invocation)
     text = delivery.payload(runtime, invocation, request.prompt)
     channel = way.channel or runtime.channel(_mode(world, runtime, found, len(text.encode())))
-    command = Command(
-        argv=(*found.program, *invocation.arguments),
-        env={**turn.environ, **invocation.env, "PWD": str(plan.cwd)},
-        cwd=plan.cwd,
-    )
+    command = command_of(found, turn, invocation)
     return Job(
         session=plan.session,
         agent=runtime.name,
@@ -84,6 +70,34 @@ def prepare(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Job
         parser=way.parser(turn, text),
         leftover=scratch / runtime.leaves if runtime.leaves else None,
         limits=_limits(world, request, runtime),
+    )
+
+
+def found_program(world: World, runtime: Runtime) -> installation.Installation:
+    """The runtime's program, which has to be there."""
+    found = installation.find(runtime, world.environ, world.config)
+    if found is None:
+        raise NotInstalledError(
+            f"{runtime.title} is not installed: {installation.absence(runtime, world.environ)}",
+            f"Install it with '{runtime.install}', or choose another agent ('remuda agents').",
+        )
+    return found
+
+
+def keep(turn: Turn, invocation: Invocation) -> None:
+    """Put the files that stay with a session into its folder."""
+    if invocation.keeps:
+        private_folder(turn.keep)
+        for file in invocation.kept:
+            write_atomic(turn.keep / file.name, file.content.encode())
+
+
+def command_of(found: installation.Installation, turn: Turn, invocation: Invocation) -> Command:
+    """The command that carries out an invocation, its prompt still missing."""
+    return Command(
+        argv=(*invocation.launcher, *found.program, *invocation.arguments),
+        env={**turn.environ, **invocation.env, "PWD": str(turn.cwd)},
+        cwd=turn.cwd,
     )
 
 
@@ -107,8 +121,10 @@ def _withdrawn(world: World, runtime: Runtime, found: installation.Installation)
     }
 
 
-def _turn(world: World, request: RunRequest, plan: Plan, scratch: Path, environ: Mapping[str, str]) -> Turn:
+def turn_of(world: World, request: RunRequest, plan: Plan, scratch: Path) -> Turn:
+    """What the runtime is to do, before any bounds."""
     settings = world.config.runtimes.get(plan.runtime.name)
+    environ = headless_environment(world, plan.runtime, request.env)
     return Turn(
         cwd=plan.cwd,
         scratch=scratch,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import ExitStack, aclosing, contextmanager
 from typing import TYPE_CHECKING
@@ -80,7 +81,7 @@ async def follow(world: World, begun: Run, stop: asyncio.Event) -> AsyncGenerato
     if isinstance(begun.state, Failure):
         yield envelope(plan.session, plan.runtime.name, 1, result=Result.failed(begun.state))
         return
-    store.begin(world.folders.database, _record(plan))
+    store.begin(world.folders.database, _record(plan, begun.state.process.mark))
     result: Result | None = None
     events = headless.follow(begun.state.job, begun.state.process, stop)
     try:
@@ -89,10 +90,10 @@ async def follow(world: World, begun: Run, stop: asyncio.Event) -> AsyncGenerato
             yield msgspec.structs.replace(event, result=result) if result else event
     finally:
         await events.aclose()
-        good = result is not None and result.error is None
+        failure = result.error if result else Failure("cancelled", "the run was broken off")
         native = result.runtime_session if result else None
         now = clock.rfc3339(clock.now())
-        store.end(world.folders.database, plan.session, "ended" if good else "failed", native, now)
+        store.end(world.folders.database, plan.session, now, failure, "process", native)
 
 
 async def _explained(world: World, runtime: Runtime, result: Result) -> Result:
@@ -111,11 +112,24 @@ async def _explained(world: World, runtime: Runtime, result: Result) -> Result:
     return msgspec.structs.replace(result, error=failure)
 
 
-def _record(plan: Plan) -> Session:
+def _record(plan: Plan, mark: str) -> Session:
+    from remuda.core.identity import identity
     from remuda.sessions import store
 
-    name, now = plan.runtime.name, clock.rfc3339(clock.now())
-    return store.Session(plan.session, name, name, plan.runtime_session, str(plan.cwd), "running", now)
+    now = clock.rfc3339(clock.now())
+    return store.Session(
+        id=plan.session,
+        agent=plan.runtime.name,
+        runtime=plan.runtime.name,
+        runtime_session=plan.runtime_session,
+        cwd=str(plan.cwd),
+        state="working",
+        source="process",
+        seen_at=now,
+        started_at=now,
+        holder=identity(os.getpid()),
+        mark=mark,
+    )
 
 
 async def run(world: World, request: RunRequest, stop: asyncio.Event) -> AsyncGenerator[Event]:

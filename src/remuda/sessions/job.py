@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from remuda.core import clock
-from remuda.core.events import AnyUpdate, Event, Result
+from remuda.core.events import AnyUpdate, Event, Question, Result
 from remuda.core.processes import Command
 from remuda.runtimes.base import Parser
 
@@ -39,8 +39,22 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def envelope(
-    session: str, agent: str, seq: int, *, update: AnyUpdate | None = None, result: Result | None = None
+    session: str,
+    agent: str,
+    seq: int,
+    *,
+    update: AnyUpdate | None = None,
+    question: Question | None = None,
+    result: Result | None = None,
 ) -> Event:
-    """An update or a result, numbered and stamped with its session."""
-    time = clock.rfc3339(clock.now())
-    return Event(v=VERSION, seq=seq, session=session, agent=agent, time=time, update=update, result=result)
+    """An update, a question or a result, numbered and stamped with its session."""
+    return Event(
+        v=VERSION,
+        seq=seq,
+        session=session,
+        agent=agent,
+        time=clock.rfc3339(clock.now()),
+        update=update,
+        question=question,
+        result=result,
+    )

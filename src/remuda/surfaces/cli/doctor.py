@@ -11,7 +11,7 @@ from remuda.core.errors import EXIT_FAILED, EXIT_OK
 from remuda.surfaces.cli.output import as_json, write_json
 
 if TYPE_CHECKING:
-    from remuda.operations.doctor import Diagnosis, Examination, PromptDelivery
+    from remuda.operations.doctor import Diagnosis, Examination, PromptDelivery, Terminals
 
 
 @click.command()
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @as_json
 @click.argument("names", nargs=-1, metavar="[NAME…]")
 def doctor(verify: bool, as_json: bool, names: tuple[str, ...]) -> int:
-    """Examine the installation: agents, versions, flags, prompt delivery.
+    """Examine the installation: agents, versions, flags, tmux, prompt delivery.
 
     Exit code 1 when something is wrong. A missing agent is not wrong, unless it is the active one.
 
@@ -54,6 +54,8 @@ def _show(diagnosis: Diagnosis) -> None:
     for examination in diagnosis.runtimes:
         _show_runtime(examination)
     click.echo("")
+    _show_tmux(diagnosis.tmux)
+    click.echo("")
     _show_delivery(diagnosis.prompt_delivery)
     click.echo("")
     for problem in diagnosis.problems:
@@ -77,6 +79,14 @@ def _show_runtime(runtime: Examination) -> None:
         click.echo(f"      problem: {problem}")
     for warning in runtime.warnings:
         click.echo(f"      warning: {warning}")
+
+
+def _show_tmux(tmux: Terminals) -> None:
+    click.echo("Sessions")
+    if tmux.version is not None:
+        click.echo(f"  {'!' if tmux.warnings else '✓'} tmux {tmux.version} at {tmux.path}")
+    for warning in tmux.warnings:
+        click.echo(f"    warning: {warning}")
 
 
 def _show_delivery(report: PromptDelivery) -> None:

@@ -21,11 +21,13 @@ Verbs:
 
 VERBS = (
     ("run", "run:run", "Run an agent on a prompt and wait for its answer."),
+    ("session", "session:session", "Start, watch and talk to agents that stay."),
     ("launch", "launch:launch", "Launch an agent interactively in this terminal."),
     ("which", "which:which", "Show which agent is active, and why."),
     ("use", "which:use", "Make an agent your default."),
     ("agents", "agents:agents", "List the agents that can be called."),
     ("runtimes", "runtimes:runtimes", "List the supported agent CLIs and what is proven about each."),
+    ("usage", "usage:usage", "Add up the tokens and the cost of all agents on this machine."),
     ("doctor", "doctor:doctor", "Examine the installation and say what to do."),
     ("guard", "guard:guard", "Ask what an agent may do, and why."),
     ("hook", "hook:hook", "Answer an agent CLI's hook: judge a tool call before it runs."),

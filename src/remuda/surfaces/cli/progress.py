@@ -60,6 +60,12 @@ class Progress:
             case ToolCallUpdate(status=status, content=content) if status in ("completed", "failed"):
                 text = _short(content[0].content.text) if content else ""
                 self._say(f"  {'✓' if status == 'completed' else '✗'} {self._paint(_DIM, text)}")
+        if event.question is not None:
+            asked = event.question
+            self._say(
+                self._paint(_BOLD, f"? {asked.tool} waits for your word ({asked.id})")
+                + f": {_short(asked.title, 2000)} — {asked.reason}. 'remuda session approve' or 'reject'."
+            )
         if event.result is not None:
             self._result(event, event.result)
 

@@ -51,7 +51,7 @@ def _system_prompt(text: str | None, file: Path | None, name: str) -> str | None
     return _text(file, f"the --{name}-file") if file else text
 
 
-def _variables(pairs: tuple[str, ...]) -> dict[str, str]:
+def variables(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         if not pair.partition("=")[0] or "=" not in pair:
             raise UsageError("--env takes KEY=VALUE", "For example: --env RUST_LOG=debug")
@@ -127,7 +127,7 @@ def run(
         {
             **options,
             "prompt": read_prompt(prompt),
-            "env": _variables(env),
+            "env": variables(env),
             "extra": extra,
             "system_prompt": _system_prompt(system_prompt, system_prompt_file, "system-prompt"),
             "append_system_prompt": _system_prompt(

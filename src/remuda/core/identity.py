@@ -1,0 +1,53 @@
+"""Tells processes apart for good: a pid alone may belong to somebody else tomorrow, or after a reboot."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_ENDED = ("Z", "X")
+
+
+def identity(pid: int) -> str:
+    """A name that no other process ever has: the boot, the pid and the moment it started, where the system
+    tells these."""
+    boot, start = "", ""
+    with contextlib.suppress(OSError):
+        boot = _BOOT.read_text().strip()
+        start = _fields(pid)[19]
+    return f"{boot}/{pid}/{start}"
+
+
+def lives(name: str) -> bool:
+    """Whether the process of this name still runs; a zombie does not."""
+    pid = name.split("/")[1] if name.count("/") == 2 else ""
+    if not pid.isdigit() or int(pid) <= 0:
+        return False
+    if not _BOOT.exists():
+        return _answers(int(pid))
+    try:
+        return _fields(int(pid))[0] not in _ENDED and identity(int(pid)) == name
+    except (OSError, IndexError):
+        return False
+
+
+def pid_of(name: str) -> int:
+    """The pid in a name."""
+    return int(name.split("/")[1])
+
+
+def _fields(pid: int) -> list[str]:
+    """What the system tells of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Sessions that last: started, looked at, spoken to, ended."""
