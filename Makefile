@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo dev agents agents-lock lock lint test test-fast test-agents fixtures docs guard-score bench clean
+.PHONY: help setup demo dev agents tmux agents-lock lock lint test test-fast test-agents fixtures screens docs guard-score bench clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,22 +38,29 @@ demo: setup ## Show the main job: no account, no server, no Node
 agents: dev ## Install the pinned agent CLIs into the cache
 	@$(BIN)/python tools/agents.py >/dev/null
 
+tmux: dev  # installed from the system's packages where there is none
+	@$(BIN)/python tools/tmux.py
+
 lint: dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test-fast: dev ## Everything but the real agent CLIs
+test-fast: dev tmux ## Everything but the real agent CLIs
 	$(BIN)/python -m pytest -n 2 tests/unit tests/integration
 
-test-agents: dev agents ## The real agent CLIs, in a namespace without a network
+test-agents: dev agents tmux ## The real agent CLIs, in a namespace without a network
 	$(BIN)/python tools/loopback.py $(BIN)/python tools/agent_suite.py -n 3 tests/agents
 
 test: lint test-fast test-agents ## Everything; this is what CI runs
 
-fixtures: dev agents ## Record the stream fixtures again from the real agent CLIs
+fixtures: dev agents screens ## Record the fixtures again from the real agent CLIs: streams, transcripts, screens
 	$(BIN)/python tools/loopback.py $(BIN)/python tools/record_fixtures.py
+	$(BIN)/python tools/loopback.py $(BIN)/python tools/record_transcripts.py
+
+screens: dev agents tmux ## Record the screens of the terminal interfaces again
+	$(BIN)/python tools/loopback.py $(BIN)/python tools/record_screens.py
 
 docs: setup ## Write the generated pages of docs/ again
 	$(BIN)/python tools/generate_docs.py

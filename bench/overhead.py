@@ -26,7 +26,7 @@ AGENTS = ("claude", "codex")
 ROUNDS = 20
 PROMPT = "hi"
 
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STAND_IN = """#!{python}
 import json, os, sys
 call = {{"arguments": sys.argv[1:], "env": dict(os.environ), "stdin": sys.stdin.read()}}
@@ -60,7 +60,7 @@ def _recorded(agent: str, through: Command, home: Path) -> Callable[[], Command]
 
     def direct() -> Command:
         session = str(uuid.uuid4())
-        arguments = [_UUID.sub(session, argument) for argument in call["arguments"]]
+        arguments = [UUID.sub(session, argument) for argument in call["arguments"]]
         return Command((agent_program(agent, through), *arguments), kept, through.cwd, call["stdin"].encode())
 
     return direct
@@ -73,7 +73,7 @@ def agent_program(agent: str, through: Command) -> str:
 
 
 @contextlib.contextmanager
-def _place(base: Path) -> Iterator[Path]:
+def place(base: Path) -> Iterator[Path]:
     """A home of its own, not below the folder for temporary files, where Codex's sandbox does not work."""
     base.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=base, prefix="home-", ignore_cleanup_errors=True) as name:
@@ -86,7 +86,7 @@ def main() -> None:
     timings = {}
     with RehearsalServer(load_scenario("default")) as server:
         for agent in AGENTS:
-            with _place(cache) as home:
+            with place(cache) as home:
                 timings[agent] = measure(agent, agents_folder, home, server.url)
     print(json.dumps(timings))
 

@@ -1,4 +1,6 @@
-"""Measures start-up, hooks and run overhead, prints ratios, and writes bench/results/latest.json.
+"""Measures start-up, hooks, run overhead, sessions and transcripts; prints ratios.
+
+The numbers are written to bench/results/latest.json.
 
 Usage: python bench/run.py        (`make bench` installs what it needs first)
 """
@@ -16,7 +18,9 @@ from pathlib import Path
 
 import hooks
 import peers
+import sessions
 import startup
+import usage
 from measure import Timing, Timings, cpu, extra, ratio, wall
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,12 +33,16 @@ def main() -> None:
     started = startup.measure(agents_folder)
     hooked = hooks.measure(agents_folder)
     overheads = run_overhead(agents_folder)
+    held = session_times(agents_folder)
+    used = usage.measure()
     print_startup(started)
     print_hooks(hooked)
     print_overheads(overheads)
-    verdicts = {**judge(started, overheads), **judge_hooks(hooked)}
+    sessions.show(held)
+    usage.show(used)
+    verdicts = {**judge(started, overheads), **judge_hooks(hooked), **usage.judge(used)}
     print_verdicts(verdicts)
-    write(started, hooked, overheads, verdicts)
+    write(started, hooked, overheads, held, used, verdicts)
 
 
 def _output(*arguments: str) -> str:
@@ -52,6 +60,12 @@ def run_overhead(agents_folder: Path) -> dict[str, Timings]:
         agent: {way: [Timing(*each) for each in timings] for way, timings in ways.items()}
         for agent, ways in measured.items()
     }
+
+
+def session_times(agents_folder: Path) -> sessions.Measured:
+    """Sessions of the real CLIs, likewise."""
+    inside = (sys.executable, "bench/sessions.py", str(agents_folder), str(peers.cache_folder()))
+    return sessions.read(_output("tools/loopback.py", *inside))
 
 
 def print_startup(started: Timings) -> None:
@@ -120,7 +134,12 @@ def print_verdicts(verdicts: dict[str, bool]) -> None:
 
 
 def write(
-    started: Timings, hooked: hooks.Hooks, overheads: dict[str, Timings], verdicts: dict[str, bool]
+    started: Timings,
+    hooked: hooks.Hooks,
+    overheads: dict[str, Timings],
+    held: sessions.Measured,
+    used: usage.Used,
+    verdicts: dict[str, bool],
 ) -> None:
     document = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -144,6 +163,8 @@ def write(
             }
             for agent, ways in overheads.items()
         },
+        "sessions": sessions.rows(held),
+        "usage": {name: used.middle(name)._asdict() for name in used.runs},
         "targets": verdicts,
     }
     LATEST.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 """Writes the parts of docs/ that follow from the code: the help of every verb, the configuration keys, the
-runtime matrix, the guard's rules.
+runtime matrix, the guard's rules, what proves that prompts arrive in sessions.
 
 Usage: python tools/generate_docs.py            write them
        python tools/generate_docs.py --check    exit 1 and name the files when something would change
@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unicodedata import category
 
 import click
 import msgspec
@@ -21,7 +22,8 @@ from remuda.core.guardconfig import RuleConfig
 from remuda.guard.table import TABLE
 from remuda.operations.matrix import markdown
 from remuda.operations.runtimes import report
-from remuda.runtimes import registry
+from remuda.runtimes import registry, screens
+from remuda.runtimes.base import Runtime
 from remuda.surfaces.cli.main import PLACES, cli
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -53,7 +55,18 @@ MEANINGS = {
     "hooks.judges": "Programs that judge tool calls beside the guard, by absolute path: see "
     "[guard.md](guard.md#several-judges).",
     "hooks.precedence": "`strictest` or `documented`: whose answer counts where several judge.",
+    "sessions.consent": "Kinds of dialogs that are answered for you when a session starts in a terminal: "
+    "`trust`, `key`, `bypass` …: see [sessions.md](sessions.md#dialogs-and-consent).",
+    "sessions.answer_within": "Seconds that you have when a tool call waits for your word; then it is no.",
+    "sessions.idle_timeout": "Seconds of silence after which a turn of a connected session is interrupted; "
+    "0 means no limit.",
+    "sessions.abort_within": "Seconds an agent has to end an interrupted turn before it is ended itself.",
     "serve.idle": "Seconds without a request after which the process that answers hooks ends.",
+    "usage.prices.NAME.input": "US dollars per million tokens, for models of this name; `*` matches as in "
+    "file names: see [usage.md](usage.md#prices).",
+    "usage.prices.NAME.output": "The same for output.",
+    "usage.prices.NAME.cached_read": "The same for input from a cache; unset means what input costs.",
+    "usage.prices.NAME.cached_write": "The same for input that is put into a cache; unset means as above.",
     "runtimes.NAME.binary": "Another program to run for this runtime: a name on `PATH`, or a path.",
     "runtimes.NAME.model": "The model to use when `--model` is not given.",
 }
@@ -146,6 +159,8 @@ def _type_name(kind: inspect.Type) -> str:
 
 
 def _default(value: object) -> str:
+    if value is inspect.NODEFAULT:
+        return "needed"
     return "unset" if value is None else f"`{msgspec.json.encode(value).decode()}`"
 
 
@@ -199,15 +214,56 @@ def matrix() -> str:
     return markdown(map(report, registry.all_runtimes()), installed=False)
 
 
+def receipts() -> str:
+    """What proves that a prompt has arrived, and what a pane takes, by runtime."""
+    header = (
+        "runtime",
+        "connection",
+        "proof of arrival",
+        "pane: proof",
+        "pane: up to",
+        "pane: not",
+        "consent",
+    )
+    return table(header, (_receipt(runtime) for runtime in registry.all_runtimes()))
+
+
+def _receipt(runtime: Runtime) -> tuple[str, ...]:
+    connect, known = runtime.connect, screens.shipped(runtime.name).exists()
+    connected = (
+        (f"{connect.protocol} ({connect.verified})", connect.acknowledges) if connect else ("none", "")
+    )
+    if not known:
+        return f"`{runtime.name}`", *connected, "screens not known", "", "", ""
+    manifest = screens.load(runtime.name, DOCS)
+    terminal = manifest.terminal
+    limit = f"{terminal.paste_limit:,} bytes" if terminal.paste_limit else "no text"
+    kinds = dict.fromkeys(
+        f"`{rule.kind}`" for rule in manifest.rules if rule.consent and rule.kind != "permission"
+    )
+    proof = f"{terminal.proof or 'none'} ({manifest.verified})"
+    return f"`{runtime.name}`", *connected, proof, limit, _altered(terminal.altered), ", ".join(kinds)
+
+
+def _altered(characters: str) -> str:
+    """Characters by their numbers; very many of the control characters in one word."""
+    controls = [each for each in characters if category(each) in ("Cc", "Cf") and each not in "\t\r"]
+    many = len(controls) > 4
+    single = [f"`U+{ord(each):04X}`" for each in characters if not (many and each in controls)]
+    return " ".join([*single, "other control and format characters"] if many else single)
+
+
 def pages() -> dict[Path, str]:
     """Every page with generated parts, as it should be."""
-    configuration, runtimes, guard = (DOCS / f"{name}.md" for name in ("configuration", "runtimes", "guard"))
+    names = ("configuration", "runtimes", "guard", "sessions")
+    configuration, runtimes, guard, sessions = (DOCS / f"{name}.md" for name in names)
     rules = block(guard.read_text("utf-8"), "fields", rule_fields())
     return {
         DOCS / "cli.md": cli_page(),
         configuration: block(configuration.read_text("utf-8"), "keys", keys_table()),
         runtimes: block(runtimes.read_text("utf-8"), "matrix", matrix()),
         guard: block(rules, "fixed", fixed_rows()),
+        sessions: block(sessions.read_text("utf-8"), "receipts", receipts()),
     }
 
 
