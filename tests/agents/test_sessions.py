@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.agents.conftest import MakeLab
 from tests.agents.lab import DONE, REMUDA, RESIDENT, Ended, Lab, arrives, shell
-from tests.agents.processes import carrying, wait_until
+from tests.agents.processes import Process, carrying, wait_until
 from tests.agents.seated import consents, seat
 
 from remuda.rehearsal.scenario import Rule, Scenario, Step, When
@@ -40,11 +40,17 @@ def seated(request: pytest.FixtureRequest, make_lab: MakeLab) -> Lab:
     return lab
 
 
+def _left(folder: Path) -> list[Process]:
+    """What runs in a lab's folder, but for the process that answers hooks, which ends by itself."""
+    return [process for process in carrying(str(folder)) if RESIDENT not in process.argv]
+
+
 @pytest.fixture(autouse=True)
 def nothing_left(folder: Path) -> Iterator[None]:
     """No process of a session may outlive its test, however the test ends."""
     yield
-    left = [process for process in carrying(str(folder)) if RESIDENT not in process.argv]
+    wait_until(lambda: not _left(folder), 15)
+    left = _left(folder)
     for process in left:
         os.kill(process.pid, signal.SIGKILL)
     assert not left
@@ -102,7 +108,7 @@ def test_a_connected_session_lives_through_its_verbs(connected: Lab) -> None:
     assert state(lab, "s") == "exited"
     assert wait_until(lambda: not lab.settled(), 10)
     variables = [option for option in lab.bypass if option.startswith("--env")]
-    assert session(lab, "resume", "s", *variables).code == 0
+    assert wait_until(lambda: session(lab, "resume", "s", *variables).code == 0, lab.within(90))
     assert session(lab, "send", "s", "Which horse was it?", "--follow").code == 0
     assert session(lab, "stop", "s").code == 0
 

@@ -11,7 +11,7 @@ from remuda.runtimes.screens import Screen
 from remuda.sessions.lifecycle import State
 
 SOURCE, UNKNOWN = "screen", "screen: not known"
-PRESSES = 3
+PRESSES = 5
 """How often a dialog is answered before it is taken for one that cannot be answered so."""
 
 

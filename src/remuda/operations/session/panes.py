@@ -244,8 +244,24 @@ async def _press(
         return False
     presses[rule] = presses.get(rule, 0) + 1
     with contextlib.suppress(*GONE):
-        await press(tmux, found, screen.keys)
+        await _answer(tmux, found, screen.keys)
     return True
+
+
+async def _answer(tmux: Tmux, found: Pane, keys: tuple[str, ...]) -> None:
+    """Press the keys of a dialog, each one only when the one before has shown: a program that is still
+    drawing may miss a key, and what follows would then mean something else."""
+    loop = asyncio.get_running_loop()
+    for number, key in enumerate(keys):
+        before = tmux.capture(found)
+        tmux.keys(found, (key,))
+        if number == len(keys) - 1:
+            return
+        end = loop.time() + _LONGEST
+        while tmux.capture(found) == before:
+            if loop.time() >= end:
+                return
+            await asyncio.sleep(_TOGETHER)
 
 
 def _stuck(screen: Screen, consent: frozenset[str], presses: dict[str, int]) -> bool:

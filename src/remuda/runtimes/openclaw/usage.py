@@ -107,8 +107,11 @@ def state_folder(environ: Mapping[str, str]) -> Path:
 
 
 def sources(places: Places) -> Iterator[Source]:
-    """The databases of all agents, each with all of its sessions."""
+    """The databases of all agents, each with all of its sessions; those of sessions that were given a state
+    of their own, too."""
     yield from (Source(path) for path in sorted(state_folder(places.environ).glob(_DATABASES)))
+    if places.kept:
+        yield from (Source(path) for path in sorted(places.kept.glob(f"*/{_DATABASES}")))
 
 
 def find(places: Places, wanted: Wanted) -> Source | None:
