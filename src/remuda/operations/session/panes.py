@@ -250,7 +250,8 @@ async def _press(
 
 async def _answer(tmux: Tmux, found: Pane, keys: tuple[str, ...]) -> None:
     """Press the keys of a dialog, each one only when the one before has shown: a program that is still
-    drawing may miss a key, and what follows would then mean something else."""
+    drawing may miss a key, and what follows would then mean something else. A digit names its answer, which
+    may have been marked before."""
     loop = asyncio.get_running_loop()
     for number, key in enumerate(keys):
         before = tmux.capture(found)
@@ -260,7 +261,9 @@ async def _answer(tmux: Tmux, found: Pane, keys: tuple[str, ...]) -> None:
         end = loop.time() + _LONGEST
         while tmux.capture(found) == before:
             if loop.time() >= end:
-                return
+                if not key.isdigit():
+                    return
+                break
             await asyncio.sleep(_TOGETHER)
 
 
