@@ -1,5 +1,6 @@
 """The command line's entry point: ``--version``, ``--help`` and hooks come before all else is loaded."""
 
+import io
 import os
 import sys
 
@@ -7,9 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+_INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    _prepare()
     if sys.argv[1:] == ["--version"]:
         from remuda import __version__
 
@@ -27,9 +31,26 @@ def main() -> None:
     import gc
 
     gc.disable()  # loading makes no garbage, and looking for it costs a sixth of the start
-    from remuda.surfaces.cli.main import run
+    try:
+        from remuda.core import foundations
 
-    _leave(run())
+        foundations.load()
+        from remuda.surfaces.cli.main import run
+
+        code = run()
+    except KeyboardInterrupt:  # while it loads
+        code = _INTERRUPTED
+    _leave(code)
+
+
+def _prepare() -> None:
+    """Open what was closed of the standard streams, for other files would come in their places. Standard
+    output takes anything: a file's name need not be text, and a terminal need not know our signs."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, os.O_RDWR), "w" if number else "r"))  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _leave(code: int) -> "NoReturn":

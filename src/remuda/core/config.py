@@ -8,6 +8,13 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
+from remuda.core.dispatchconfig import (
+    AgentConfig,
+    DispatchConfig,
+    PeerConfig,
+    SandboxConfig,
+    TasksConfig,
+)
 from remuda.core.errors import ConfigError
 from remuda.core.files import write_atomic
 from remuda.core.guardconfig import GuardConfig, ProjectGuardConfig
@@ -109,6 +116,12 @@ class Config(CommonConfig, frozen=True, forbid_unknown_fields=True):
     serve: ServeConfig = ServeConfig()
     sessions: SessionsConfig = SessionsConfig()
     usage: UsageConfig = UsageConfig()
+    agents: dict[str, AgentConfig] = {}
+    dispatch: DispatchConfig = DispatchConfig()
+    sandboxes: dict[str, SandboxConfig] = {}
+    peer: PeerConfig = PeerConfig()
+    tasks: TasksConfig = TasksConfig()
+    database_url: str | None = None
 
 
 def project_file(cwd: Path) -> Path | None:
@@ -160,7 +173,7 @@ class MisreadError(Exception):
 def read_guard(path: str, *, own: bool) -> GuardConfig:
     """The guard's part of a file that is there: one's ``own``, or a project's. The whole file has to be in
     order, for a key that nobody knows may be a rule that was meant."""
-    from remuda.core.tomlplaces import line_of_error, line_of_syntax
+    from remuda.core.tomlplaces import line_of_error, line_of_syntax, spelled_out
 
     try:
         with Path(path).open("rb") as stream:
@@ -173,15 +186,16 @@ def read_guard(path: str, *, own: bool) -> GuardConfig:
         raise MisreadError(text.count("\n") + 1)
     import tomllib
 
+    shape: type[Config] | type[ProjectConfig] = Config if own else ProjectConfig
+    document: dict[str, object] = {}
     try:
-        shape: type[Config] | type[ProjectConfig] = Config if own else ProjectConfig
         document = tomllib.loads(text)
         msgspec.convert(document, shape)
         return msgspec.convert(document.get("guard", {}), GuardConfig)
     except tomllib.TOMLDecodeError as error:
         raise MisreadError(line_of_syntax(str(error), text)) from None
     except msgspec.ValidationError as error:
-        raise MisreadError(line_of_error(str(error), text)) from None
+        raise MisreadError(line_of_error(spelled_out(str(error), document, shape), text)) from None
     except RecursionError:
         raise MisreadError(1) from None
 
@@ -190,13 +204,15 @@ def _convert(document: dict[str, object], where: str, shape: type[Shape]) -> Sha
     try:
         return msgspec.convert(document, shape)
     except msgspec.ValidationError as error:
+        from remuda.core.tomlplaces import spelled_out
+
         hint = "'remuda config list' shows every key."
         if shape is ProjectConfig:
             hint += (
-                " A project may not set 'environment' or 'runtimes', nor loosen the guard: set that in your"
-                " own file."
+                " A project may not set 'environment', 'runtimes', 'agents' or the like, nor loosen the"
+                " guard: set that in your own file."
             )
-        raise ConfigError(f"{where}: {error}", hint) from None
+        raise ConfigError(f"{where}: {spelled_out(str(error), document, shape)}", hint) from None
 
 
 def _overlay(base: dict[str, object], top: dict[str, object], *, joins: bool = False) -> None:

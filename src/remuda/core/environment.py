@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+ORIGIN = "REMUDA_ORIGIN"
+"""The chain of agents that called each other: ``agent:session``, the outermost first, joined by ``/``."""
+
+ENDPOINT = "REMUDA_ENDPOINT"
+"""Points every agent at another model endpoint: a rehearsal, or a gateway."""
+
 BASE = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "NO_COLOR", "PWD", "TMPDIR", "TZ"),
     *("LANG", "LANGUAGE", "LC_*", "XDG_*_HOME", "XDG_*_DIR", "XDG_*_DIRS", "REMUDA_HOME"),

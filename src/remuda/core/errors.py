@@ -60,6 +60,12 @@ class RemudaError(Exception):
         return f"{self.message}\n{self.hint}" if self.hint else self.message
 
 
+def of_system(error: OSError) -> RemudaError:
+    """What the operating system would not do, and with which file."""
+    place = f" {error.filename}" if error.filename else ""
+    return RemudaError(f"the system refused{place}: {error.strerror or type(error).__name__}")
+
+
 class UsageError(RemudaError):
     """The request itself cannot be carried out as asked."""
 

@@ -126,8 +126,30 @@ class Failure(msgspec.Struct, frozen=True):
     message: str
 
 
+class Tried(msgspec.Struct, frozen=True):
+    """An agent that was called before the one that answered, and why it did not."""
+
+    agent: str
+    error: Failure
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent did in a worktree of its own: a branch, and how it differs from where it began."""
+
+    branch: str
+    base: str
+    path: str
+    commits: int = 0
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """How a turn ended. An acknowledgement is never a result."""
+    """How a turn ended. An acknowledgement is never a result.
+
+    ``tried`` are the agents that were called in vain before; ``work`` is there for an isolated run.
+    """
 
     stop_reason: StopReason
     text: str
@@ -138,6 +160,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     runtime_session: str | None = None
     refused: tuple[str, ...] = ()
+    tried: tuple[Tried, ...] = ()
+    work: Work | None = None
 
     @classmethod
     def failed(cls, failure: Failure) -> Result:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from remuda.core.ids import ulid
 
 PRIVATE = 0o600
+_LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -29,6 +31,16 @@ def write_new(path: Path, data: bytes, mode: int = PRIVATE) -> Path:
         os.fchmod(stream.fileno(), mode)
         os.fsync(stream.fileno())
     return path
+
+
+def read_left(path: Path, most: int) -> bytes | None:
+    """What somebody may have left in a file, up to so many bytes; nothing where it is no file, but a link or
+    something that keeps its readers waiting."""
+    try:
+        with os.fdopen(os.open(path, _LOOK), "rb") as stream:
+            return stream.read(most) if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) else None
+    except OSError:
+        return None
 
 
 def write_atomic(path: Path, data: bytes, mode: int | None = None) -> None:
@@ -67,5 +79,19 @@ def append_line(path: Path, line: bytes) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE)
     try:
         os.write(handle, line.rstrip(b"\n") + b"\n")
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Only one process at a time is in such a block; the lock is a private file that stays."""
+    import fcntl
+
+    private_folder(path.parent)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(handle)

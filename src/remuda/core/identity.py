@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _ENDED = ("Z", "X")
+_START, _MEMORY = 19, 20
 
 
 def identity(pid: int) -> str:
@@ -16,8 +18,18 @@ def identity(pid: int) -> str:
     boot, start = "", ""
     with contextlib.suppress(OSError):
         boot = _BOOT.read_text().strip()
-        start = _fields(pid)[19]
+        start = _fields(pid)[_START]
     return f"{boot}/{pid}/{start}"
+
+
+def place() -> str:
+    """Where processes are told apart by their names: this machine, boot and namespace of pids. A name from
+    another place says nothing here about whether its process lives."""
+    boot, space = "", ""
+    with contextlib.suppress(OSError):
+        boot = _BOOT.read_text().strip()
+        space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - it leads to no file
+    return f"{os.uname().nodename}/{boot}/{space}"
 
 
 def lives(name: str) -> bool:
@@ -31,6 +43,25 @@ def lives(name: str) -> bool:
         return _fields(int(pid))[0] not in _ENDED and identity(int(pid)) == name
     except (OSError, IndexError):
         return False
+
+
+def remembers(name: str) -> bool:
+    """Whether the process of this name still has its memory, and in it its environment. One that ends loses
+    that first: for a while it still runs, and seems to have no variable at all."""
+    try:
+        return lives(name) and (not _BOOT.exists() or _fields(pid_of(name))[_MEMORY] != "0")
+    except (OSError, IndexError):
+        return False
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    """A process and those that it descends from, the nearest first, as far as the system tells."""
+    while pid > 1:
+        yield pid
+        try:
+            pid = int(_fields(pid)[1])
+        except (OSError, IndexError, ValueError):
+            return
 
 
 def pid_of(name: str) -> int:

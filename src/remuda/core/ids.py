@@ -7,11 +7,19 @@ import time
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
+ULID = 26
+"""How many characters a ULID has."""
+
 
 def ulid() -> str:
     """A new 26-character ULID: 48 bits of milliseconds, 80 bits of randomness."""
     number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10), "big")
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -5, -5))
+
+
+def is_ulid_part(text: str) -> bool:
+    """Whether a ULID can begin like this."""
+    return 0 < len(text) <= ULID and set(text) <= set(_ALPHABET)
 
 
 def uuid4() -> str:

@@ -30,6 +30,20 @@ class Folders(msgspec.Struct, frozen=True):
         return self.config / "config.toml"
 
     @property
+    def secrets_file(self) -> Path:
+        return self.config / "secrets.toml"
+
+    @property
+    def trusted_file(self) -> Path:
+        """The folders in which agents may act unasked while nobody watches."""
+        return self.config / "trusted.json"
+
+    @property
+    def worktrees(self) -> Path:
+        """The worktrees of isolated runs: beside the data, for agents have to write there."""
+        return self.data.with_name(f"{self.data.name}-worktrees")
+
+    @property
     def sticky_file(self) -> Path:
         return self.config / "active_agent"
 
@@ -45,6 +59,11 @@ class Folders(msgspec.Struct, frozen=True):
     @property
     def database(self) -> Path:
         return self.state / "remuda.db"
+
+    @property
+    def shared_database(self) -> Path:
+        """Tasks, peers and limits, where no server keeps them."""
+        return self.state / "dispatch.db"
 
     @property
     def evidence_file(self) -> Path:

@@ -16,17 +16,45 @@ MARK = "REMUDA_MARK"
 """Environment variable that every process of a run inherits: ids joined by '/', the innermost last."""
 
 GRACE = 2.0
+_MOMENTS, _MOMENT, _SURE = 100, 0.002, 3
+
+
+def _read(pid: str, what: str) -> bytes:
+    """A file that tells of a process; nothing where that is gone or somebody else's."""
+    try:
+        with open(f"/proc/{pid}/{what}", "rb") as stream:  # noqa: PTH123 - pathlib would triple the start time
+            return stream.read()
+    except OSError:
+        return b""
+
+
+def _environ(pid: str) -> bytes:
+    """The environment that a process was started with. One that is becoming another program has none for a
+    moment, and would pass for nobody's: it is looked at again, until it has arguments and still none."""
+    sure = 0
+    for _ in range(_MOMENTS):
+        if (found := _read(pid, "environ")) or sure == _SURE or not _has_program(pid):
+            return found
+        if _read(pid, "cmdline"):
+            sure += 1
+        else:
+            time.sleep(_MOMENT)
+    return b""
+
+
+def _has_program(pid: str) -> bool:
+    """Whether a process runs a file, as those of the kernel, and those that end, do not."""
+    try:
+        os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115
+    except OSError:
+        return False
+    return True
 
 
 def _marks(pid: str) -> list[bytes]:
     """The marks that a process was started with in its environment."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as stream:  # noqa: PTH123 - pathlib would triple the start time
-            environ = stream.read()
-    except OSError:
-        return []
     prefix = MARK.encode() + b"="
-    for entry in environ.split(b"\0"):
+    for entry in _environ(pid).split(b"\0"):
         if entry.startswith(prefix):
             return entry[len(prefix) :].split(b"/")
     return []
@@ -38,11 +66,8 @@ def _carries(pid: str, mark: bytes) -> bool:
 
 def _running(pid: str) -> bool:
     """Whether a process is more than a zombie waiting for its parent."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stream:  # noqa: PTH123
-            return stream.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-    except (OSError, IndexError):
-        return False
+    state = _read(pid, "stat").rpartition(b")")[2].split()[:1]
+    return bool(state) and state[0] not in (b"Z", b"X")
 
 
 def marked(mark: str) -> list[int]:

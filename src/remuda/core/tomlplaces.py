@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+import msgspec
 
 Path = tuple[str | int, ...]
 """A way into a document: keys, and places in lists."""
@@ -14,6 +16,8 @@ _STEP = re.compile(r"\.?([A-Za-z0-9_-]+)|\[(\d+)\]")
 _NAMED = re.compile(r"^([a-z_]+(?:\[\d+\])?): ")
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
 _WHERE = re.compile(r" - at `\$([^`]*)`$")
+_LEFT_OUT = "[...]"
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _SYNTAX = re.compile(r"\(at line (\d+), column \d+\)$")
 
 
@@ -31,6 +35,43 @@ def line_of_error(message: str, text: str) -> int:
         return line_of(text, (*path, unknown[1]))
     named = _NAMED.match(message)
     return line_of(text, (*path, *_steps(named[1])) if named else path)
+
+
+def spelled_out(message: str, document: object, shape: type) -> str:
+    """A validation's message with the keys that it leaves out: each is the one that fails alone, too."""
+    told = message
+    while (where := _WHERE.search(told)) and _LEFT_OUT in where[1]:
+        before = where[1].partition(_LEFT_OUT)[0]
+        found = _culprit(message, document, _steps(before), shape)
+        if found is None:
+            return told
+        key, document = found
+        told = told.replace(f"${before}{_LEFT_OUT}", f"${before}.{key}", 1)
+    return told
+
+
+def _culprit(message: str, document: object, path: Path, shape: type) -> tuple[str, object] | None:
+    """The key of a table that a message is about, and the document with that one alone."""
+    table = document
+    for step in path:
+        table = table[step]  # type: ignore[index]
+    for key in table if isinstance(table, Mapping) else ():
+        alone = _with_one(document, path, key)
+        try:
+            msgspec.convert(alone, shape)
+        except msgspec.ValidationError as error:
+            if str(error) == message:
+                return (key, alone) if _PLAIN.fullmatch(key) else None
+    return None
+
+
+def _with_one(document: object, path: Path, key: str) -> object:
+    """A document whose table at the end of a path has only one key."""
+    if not path:
+        return {key: document[key]}  # type: ignore[index]
+    copy = document.copy()  # type: ignore[attr-defined]
+    copy[path[0]] = _with_one(copy[path[0]], path[1:], key)
+    return copy
 
 
 def line_of(text: str, path: Path) -> int:
