@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import msgspec
 
 from remuda.guard.model import Verdict
+from remuda.hooks.events import Event
 from remuda.hooks.text import printable
 
 Dialect = Literal["claude", "codex", "copilot", "gemini", "hermes"]
@@ -26,6 +27,16 @@ GRANTED, DENIED = 0, 2
 
 ASKING: frozenset[Dialect] = frozenset({"claude", "copilot"})
 """Whose CLI puts an ask to a person, and refuses the tool where nobody is there."""
+
+_ALL: frozenset[Event] = frozenset({"SessionStart", "UserPromptSubmit", "Stop"})
+CONTEXTUAL: dict[Dialect, frozenset[Event]] = {
+    "claude": _ALL,
+    "codex": _ALL,
+    "copilot": _ALL,
+    "gemini": _ALL,
+    "hermes": frozenset({"UserPromptSubmit"}),
+}
+"""For which events a CLI hands a text on to its model; seen on the real programs."""
 
 _LONGEST = 2000
 
@@ -52,6 +63,23 @@ class _Copilot(msgspec.Struct, frozen=True, rename="camel"):
     permission_decision: str
     permission_decision_reason: str
     message: str
+
+
+class _Additional(msgspec.Struct, frozen=True, rename="camel"):
+    hook_event_name: str
+    additional_context: str
+
+
+class _Context(msgspec.Struct, frozen=True, rename="camel"):
+    hook_specific_output: _Additional
+
+
+class _Flat(msgspec.Struct, frozen=True, rename="camel"):
+    additional_context: str
+
+
+class _Hermes(msgspec.Struct, frozen=True):
+    context: str
 
 
 class _Plain(msgspec.Struct, frozen=True):
@@ -108,6 +136,19 @@ def granted(verdict: Verdict, dialect: Dialect) -> Answer:
     """An explicit allow, where a CLI has a word for it that is not an error to it; silence elsewhere."""
     said = _said(dialect, "allow", told(verdict)) if dialect in ASKING else SILENCE.stdout
     return Answer(said, "", GRANTED)
+
+
+def context_answer(dialect: Dialect, event: Event, text: str) -> Answer:
+    """A text for the model, as a CLI takes one for an event; at the end of a turn, why that goes on."""
+    assert event in CONTEXTUAL[dialect]
+    said = _Plain("block", text) if event == "Stop" else _told(dialect, event, text)
+    return Answer(msgspec.json.encode(said) + b"\n", "", GRANTED)
+
+
+def _told(dialect: Dialect, event: Event, text: str) -> msgspec.Struct:
+    if dialect == "copilot":
+        return _Flat(text)
+    return _Hermes(text) if dialect == "hermes" else _Context(_Additional(event, text))
 
 
 def openings(dialect: Dialect) -> list[tuple[int, str]]:

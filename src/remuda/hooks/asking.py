@@ -85,8 +85,7 @@ def answer(arguments: "Sequence[str]", installation: str) -> "NoReturn":
 
 
 def complete() -> None:
-    """Make of this an interpreter that finds installed packages, and load the guard's foundations. msgspec
-    can do without ``typing_extensions``, which takes longer to load than msgspec itself."""
+    """Make of this an interpreter that finds installed packages, and load the guard's foundations."""
     import gc
 
     gc.set_threshold(100_000)  # loading makes no garbage
@@ -94,13 +93,9 @@ def complete() -> None:
         import site
 
         site.main()
-    spared = "typing_extensions" not in sys.modules
-    if spared:
-        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-    for name in ("pathlib", "msgspec"):
-        __import__(name)
-    if spared:
-        del sys.modules["typing_extensions"]
+    from remuda.core import foundations
+
+    foundations.load()
 
 
 def received(given: str | None) -> bytes:
@@ -125,13 +120,14 @@ def folder() -> str:
         return ""
 
 
-def put(handle: int, data: bytes) -> None:
-    """Write as far as anybody reads it; the exit code holds also when nobody does."""
+def put(handle: int, data: bytes) -> bool:
+    """Write as far as anybody reads it, and whether that was all; the exit code holds in any case."""
     try:
         while data:
             data = data[posix.write(handle, data) :]
     except OSError:
-        pass
+        return False
+    return True
 
 
 def _told(environ: "Mapping[str, str]", message: bytes) -> list[bytes] | None:

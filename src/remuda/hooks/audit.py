@@ -64,7 +64,7 @@ def _fingerprint(data: bytes) -> str:
     raise ImportError("SHA-256")
 
 
-def store(path: Path, record: Record) -> None:
+def store(path: Path, record: msgspec.Struct) -> None:
     """Add a record, after putting a full file aside."""
     line = msgspec.json.encode(record)
     with contextlib.suppress(FileNotFoundError):

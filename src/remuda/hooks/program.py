@@ -24,13 +24,16 @@ from remuda.guard.tools import ToolCall
 from remuda.hooks import audit, wire
 from remuda.hooks.answer import DIALECTS, SILENCE, Answer, Dialect, answer, granted
 from remuda.hooks.asking import ENDINGS, SECONDS, folder, parse, put, received
-from remuda.hooks.events import COMMANDS, event_of
+from remuda.hooks.events import COMMANDS, Event, event_of
 from remuda.hooks.judging import FAILED, GRANTED, UNRECORDED, Asker, record, settled, verdict_on
 from remuda.hooks.payload import Payload, Refusal, read
 
 CAPABILITIES: tuple[str, ...] = get_args(Capability)
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _LONGEST_NAME = 64
+_OF_SESSIONS: frozenset[Event] = frozenset({"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"})
+"""What a session tells about itself, as a peer."""
+
 _WIRING = "Whoever set this hook up has to correct that."
 
 
@@ -41,6 +44,11 @@ class Request(msgspec.Struct, frozen=True):
     dialect: str = "claude"
     runtime: str = ""
     cwd: str | None = None
+
+    @property
+    def of_session(self) -> bool:
+        """Whether it is about a session as a peer, for which there has to be time."""
+        return event_of(self.event) in _OF_SESSIONS
 
     @property
     def stops(self) -> bool:
@@ -56,7 +64,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(request: Request, payload: Callable[[], bytes], seconds: float = SECONDS) -> int:
-    """Answer a request on standard output and standard error, in time; the exit code."""
+    """Answer a request on standard output and standard error, in time; the exit code. What was to be done
+    after the answer is left undone where nobody took that."""
 
     def give_up(_number: int, _frame: FrameType | None) -> NoReturn:
         stop(request)
@@ -64,9 +73,10 @@ def run(request: Request, payload: Callable[[], bytes], seconds: float = SECONDS
     for each in ENDINGS:
         signal.signal(each, give_up)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
-    given = respond(request, payload, os.environ)
+    given, after = _responded(request, payload, os.environ)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    _print(given)
+    if _print(given):
+        after()
     return given.code
 
 
@@ -87,12 +97,44 @@ def late(request: Request) -> Answer:
 
 
 def respond(request: Request, payload: Callable[[], bytes], environ: Mapping[str, str]) -> Answer:
-    """The answer to a request, which is on record before it is given. Never raises."""
+    """The answer to a request about a tool call, which is on record before it is given; to any other event,
+    that it is on record. Never raises."""
     data = _data(payload)
-    understood = _NOTHING if data is None else read(data, folder() if request.cwd is None else request.cwd)
+    understood = _understood(request, data)
     if not request.stops and understood.event != "PreToolUse":
         recorded = _recorded(request, understood, None, environ)
         return SILENCE if recorded else Answer(SILENCE.stdout, UNRECORDED.reason + "\n", SILENCE.code)
+    return _judged(request, understood, data, environ)
+
+
+def _responded(
+    request: Request, payload: Callable[[], bytes], environ: Mapping[str, str]
+) -> tuple[Answer, Callable[[], None]]:
+    """The answer of a process that is there for this request only, and what to do once it is given: it has
+    the time to look for messages to the session."""
+    data = _data(payload)
+    given, event = respond(request, lambda: data or b"", environ), event_of(request.event)
+    if given is not SILENCE or event is None or data is None or not request.runtime:
+        return given, _nothing
+    if not request.of_session or _misused(request, environ):
+        return given, _nothing
+    from remuda.hooks.peering import Call, heard
+
+    here = folder() if request.cwd is None else request.cwd
+    call = Call(event=event, dialect=_dialect(request), runtime=request.runtime, cwd=here)
+    said = heard(call, data, environ)
+    return said.answer or given, said.after
+
+
+def _nothing() -> None:
+    """Nothing is left to do."""
+
+
+def _understood(request: Request, data: bytes | None) -> Payload:
+    return _NOTHING if data is None else read(data, folder() if request.cwd is None else request.cwd)
+
+
+def _judged(request: Request, understood: Payload, data: bytes | None, environ: Mapping[str, str]) -> Answer:
     verdict = _verdict(request, understood, data or b"", environ)
     recorded = _recorded(request, understood, verdict, environ)
     attended = _capability(environ) == "supervised"
@@ -223,6 +265,8 @@ def _recorded(
     return record(place, asker, call, verdict)
 
 
-def _print(given: Answer) -> None:
-    put(1, given.stdout)
+def _print(given: Answer) -> bool:
+    """Say it; whether the CLI has it."""
+    said = put(1, given.stdout)
     put(2, given.stderr.encode())
+    return said

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 _NULL = "/dev/null"
 _PROGRAM = (
-    "from remuda.hooks.asking import complete; complete(); from remuda.hooks.resident import main; main()"
+    "from remuda.hooks.asking import complete; complete(); from remuda.hooks.resident import main; "
+    "from remuda.surfaces.http import hosting; main(hosting)"
 )
 COMMAND = (sys.executable, "-I", "-c", _PROGRAM)
 """The resident process, as it is started on demand."""
@@ -19,16 +20,17 @@ COMMAND = (sys.executable, "-I", "-c", _PROGRAM)
 
 def start(environ: "Mapping[str, str]") -> bool:
     """Start one that answers later calls, where the user wants one and there is room for it; whether that was
-    done. It gets a session and an environment of its own, and no handle of ours: who reads our output must
-    not have to wait for it. Never raises."""
+    done. It gets a session and an environment of its own, in which it is no part of an agent, and no handle
+    of ours: who reads our output must not have to wait for it. Never raises."""
     try:
         place = wire.runtime_folder(environ)
         if place is None or not _writable(place) or not wanted(environ):
             return False
+        own = {name: value for name, value in wire.carried(environ).items() if name not in wire.ASKER}
         posix.posix_spawn(
             sys.executable,
             COMMAND,
-            wire.carried(environ),
+            own,
             file_actions=_actions(),
             setsid=True,
             setsigmask=(),

@@ -33,13 +33,20 @@ ANSWERED, ELSEWHERE, ANEW = b"A", b"E", b"N"
 REQUEST, ANSWER = 7, 4
 """How many fields they have."""
 
+ENVIRONMENT = 5
+"""Which field of a request that is."""
+
 SOCKET, LOCK = "serve.sock", "serve.lock"
 LONGEST_PATH = 107
 """The longest path that fits into the address of a unix socket, in bytes."""
 
+ASKER = ("REMUDA_CAPABILITY", "REMUDA_WORKTREE", "REMUDA_PROJECT_ROOT", "REMUDA_BRANCH_PREFIX")
+"""The variables that tell of an agent what it is there for, and where."""
+
 CARRIED = (
-    *("REMUDA_CAPABILITY", "REMUDA_WORKTREE", "REMUDA_PROJECT_ROOT", "REMUDA_BRANCH_PREFIX", "REMUDA_HOME"),
-    *("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
+    *ASKER,
+    *("HOME", "REMUDA_HOME"),
+    *("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
     *("PATH", "USER", "LOGNAME", "LANG", "TMPDIR"),
 )
 """The variables that a verdict, its record, or another judge may depend on. Nothing else travels."""

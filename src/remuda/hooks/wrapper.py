@@ -52,8 +52,11 @@ exit $code
 """
 
 _UNJUDGED = """\
-{command} >/dev/null 2>&1
-printf '%s\\n' {silence}
+said=$({command} 2>/dev/null)
+case $said in
+  '{{'*'}}') printf '%s\\n' "$said" ;;
+  *) printf '%s\\n' {silence} ;;
+esac
 exit 0
 """
 

@@ -314,14 +314,24 @@ def remuda(call: Call) -> Iterator[AnyEffect]:
     """Remuda itself: working together is fine, starting agents and changing the guard is not."""
     words = [text for text in texts(call.arguments) if text[:1] != "-"]
     free = names(
-        "mail claim release claims ps which runtimes agents doctor usage task peer send version completion"
-        " spawn"
+        "mail claim release claims ps which runtimes agents doctor usage peer version completion spawn"
     )
-    nested = names("guard/check guard/explain guard/status guard/log session/list session/show worktree/list")
+    nested = names(
+        "guard/check guard/explain guard/status guard/log session/list session/show worktree/list"
+        " task/get task/wait task/list task/watch"
+    )
     verb = words[0] if words else ""
-    if not verb or verb in free or "/".join(words[:2]) in nested:
+    if not verb or verb in free or "/".join(words[:2]) in nested or _speaks(call):
         return
     yield System(kind="agent", detail=f"remuda {verb}")
+
+
+def _speaks(call: Call) -> bool:
+    """A message that goes to a session that is there, or nowhere: no agent is started for it."""
+    words = [word.text for word in call.arguments]
+    known = [text for text in words if text is not None]
+    only = ["send", "--mode", "peer-only"]
+    return words[:3] == only and known == words and not any(text[:6] == "--mode" for text in known[3:])
 
 
 def environment_file(call: Call) -> Iterator[AnyEffect]:

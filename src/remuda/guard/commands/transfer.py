@@ -42,7 +42,7 @@ CURL_OPTIONS = """
     --connect-timeout: --retry: --retry-delay: --retry-max-time: -r|--range: -C: -z: -y: -Y: -w|--write-out:W
     -E|--cert:r --key:r --cacert:r --capath:r --cert-type: --key-type: --pass: --ciphers: --limit-rate:
     --max-filesize: --max-redirs: --interface: --local-port: -U|--proxy-user:T -Q|--quote:! -P: -t:
-    --netrc-file:r --oauth2-bearer:T --aws-sigv4: --unix-socket: --abstract-unix-socket: --url: --variable:!
+    --netrc-file:r --oauth2-bearer:T --aws-sigv4: --unix-socket:w --abstract-unix-socket: --url: --variable:!
     --expand-data:! --expand-url:! --proto: --proto-default: --proto-redir: --mail-from: --mail-rcpt:
     --tls-max: --rate: --parallel-max: --happy-eyeballs-timeout-ms: --keepalive-time: --noproxy:
     --dns-servers: --doh-url:H -n|--netrc --netrc-optional -I|--head -G|--get -* --*

@@ -1,0 +1,1 @@
+"""Live sessions that can be messaged: who they are, and their inboxes."""
