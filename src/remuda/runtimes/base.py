@@ -14,6 +14,8 @@ import msgspec
 
 from remuda.core.errors import ErrorKind
 from remuda.core.events import AnyUpdate, Failure, Question, StopReason, Usage
+from remuda.runtimes.cell import Cell
+from remuda.runtimes.login import Logins
 
 if TYPE_CHECKING:
     from remuda.guard.model import Capability, Verdict
@@ -141,7 +143,8 @@ class TurnState(msgspec.Struct, kw_only=True):
 
     ``trouble`` is a failure that the program is still trying to get over; ``failure`` is final. ``guard`` is
     what is known of the guard at work: nothing is expected of it, it has yet to report, or it has. An agent
-    that acts while it is ``awaited`` is stopped.
+    that acts while it is ``awaited`` is stopped. ``answered``: the model has answered, though no update tells
+    what; only a program that tells nothing before its end needs it.
     """
 
     session: str | None = None
@@ -154,6 +157,7 @@ class TurnState(msgspec.Struct, kw_only=True):
     trouble: Failure | None = None
     refused: list[str] = []
     guard: Literal["none", "awaited", "reported"] = "none"
+    answered: bool = False
     skipped: int = 0
 
 
@@ -365,6 +369,15 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     transcripts: Transcripts | None = None
     """Where it keeps its conversations, and what they tell; None where nobody knows."""
 
+    cell: Cell = Cell()
+    """What it needs inside a sandbox."""
+
+    logins: Logins | None = None
+    """What shows that it has a login; None where nobody knows."""
+
+    within: tuple[str, ...] = ()
+    """Variables that it gives to what it starts in a session: whoever has one is inside of it."""
+
     rejects: frozenset[Mode] = frozenset()
     disarm: Callable[[str], str] = unchanged
     examine: Callable[[Mapping[str, str]], list[str]] = nothing_wrong
@@ -377,6 +390,9 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     version_pattern: str = r"\d+\.\d+\.\d+(?:[\w.-]*\w)?"
     help_checks: tuple[HelpCheck, ...] = ()
     environment: tuple[str, ...] = ()
+    keys: tuple[tuple[str, ...], ...] = ()
+    """The variables that hold its keys, by account: those of one group stand for the same one."""
+
     home_variable: str | None = None
     node: tuple[int, int] | None = None
     """The oldest Node.js that runs it, for a program that crashes on older ones."""
@@ -387,6 +403,11 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     leaves: str | None = None
     features: Mapping[str, Feature] = {}
     notes: tuple[str, ...] = ()
+
+    @property
+    def key_names(self) -> frozenset[str]:
+        """Every variable that holds a key."""
+        return frozenset(name for account in self.keys for name in account)
 
     def channel(self, mode: Mode) -> Channel:
         """The declared channel for a mode."""

@@ -100,6 +100,17 @@ class HelpTable(HelpCheck, frozen=True, forbid_unknown_fields=True):
     """Flags that the file relies on, and the help page that must mention them."""
 
 
+class SandboxTable(_Strict, frozen=True, kw_only=True):
+    """What the program needs inside a sandbox. ``home`` is its folder below the user's home, or wherever
+    ``home_variable`` says; it may write there, but for what is ``held``: files, with what each begins with
+    where it is missing, and folders, which end with a slash."""
+
+    home: str
+    held: Mapping[str, str] = {}
+    environment: Mapping[str, str] = {}
+    hosts: tuple[str, ...] = ()
+
+
 class ScreenTable(_Strict, frozen=True, kw_only=True):
     """How one state of the terminal interface is recognised; the first rule that matches counts.
 
@@ -131,6 +142,7 @@ class Declaration(_Strict, frozen=True, kw_only=True):
     tools: Mapping[str, ToolKind] = {}
     disarm: str = ""
     environment: tuple[str, ...] = ()
+    keys: tuple[tuple[str, ...], ...] = ()
     quiet: Mapping[str, str] = {}
     nested_markers: tuple[str, ...] = ()
     home_variable: str | None = None
@@ -139,8 +151,16 @@ class Declaration(_Strict, frozen=True, kw_only=True):
     trouble: tuple[str, ...] = ()
     conduct: ConductTable = ConductTable()
     help: tuple[HelpTable, ...] = ()
+    sandbox: SandboxTable | None = None
     screens: tuple[ScreenTable, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def _strays(table: SandboxTable | None) -> Iterator[str]:
+    for place in (table.home, *table.held) if table is not None else ():
+        parts = place.strip("/").split("/")
+        if place.startswith("/") or not all(parts) or {".", ".."} & {*parts}:
+            yield f"{place!r} is no path below the home - at `$.sandbox`"
 
 
 def part(group: Group) -> Part:
@@ -159,6 +179,7 @@ def faults(declared: Declaration) -> Iterator[str]:
         yield from _unknown_places(f"$.{name}", table.always())
         for group, its in table.groups():
             yield from _unknown_places(f"$.{name}.{group}", its)
+    yield from _strays(declared.sandbox)
     if declared.endpoint is not None:
         yield from _unknown_places("$.endpoint", declared.endpoint)
     patterns = {"version.pattern": declared.version.pattern}

@@ -21,6 +21,7 @@ from remuda.runtimes.base import (
     ScratchFile,
     Turn,
 )
+from remuda.runtimes.cell import Cell, Place
 from remuda.runtimes.declaration import (
     DERIVED,
     CommandTable,
@@ -97,6 +98,7 @@ def build(declared: Declaration) -> Runtime:
         spawn_command=lambda turn: _invocation(declared, declared.interactive, turn),
         parser=shapes.parser(declared.stream, declared.counts, declared.tools, declared.trouble),
         connect=_connect(declared),
+        cell=_cell(declared),
         conduct=conduct,
         guarding=Guarding(by="removal" if {"read", "workspace"} - conduct.refuses else "nothing"),
         patience=declared.patience,
@@ -105,11 +107,31 @@ def build(declared: Declaration) -> Runtime:
         version_pattern=version.pattern,
         help_checks=declared.help,
         environment=declared.environment,
+        keys=declared.keys,
         home_variable=declared.home_variable,
         quiet=declared.quiet,
         nested_markers=declared.nested_markers,
         features=_features(declared, conduct),
         notes=declared.notes,
+    )
+
+
+def _cell(declared: Declaration) -> Cell:
+    """What it needs inside a sandbox. Nothing of its own is there where nothing is said."""
+    table, variable = declared.sandbox, declared.home_variable
+    if table is None:
+        return Cell()
+    held = (
+        Place(table.home, variable, path.rstrip("/"))
+        if path.endswith("/")
+        else Place(table.home, variable, path, kind="file", blank=blank)
+        for path, blank in table.held.items()
+    )
+    return Cell(
+        state=(Place(table.home, variable),),
+        reads=tuple(held),
+        env=table.environment,
+        hosts=table.hosts,
     )
 
 

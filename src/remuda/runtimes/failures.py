@@ -8,10 +8,15 @@ from remuda.core.errors import ErrorKind
 from remuda.core.events import Failure
 
 _QUOTA = re.compile(r"quota|billing|credit|usage limit|payment required", re.IGNORECASE)
+_SPENT = re.compile(r"credit balance|usage limit|insufficient_quota", re.IGNORECASE)
+"""What an endpoint says of an account, even where it calls the request a bad one."""
+
 _WORDS: tuple[tuple[ErrorKind, str], ...] = (
-    ("quota", r"insufficient_quota|quota exceeded|exceeded your|credit balance|usage limit"),
+    ("model", r"prompt is too long|context.(length|window|limit)|maximum context"),
+    ("quota", r"insufficient_quota|quota exceeded|exceeded your|credit balance|usage limit|hit your limit"),
+    ("quota", r"\b402\b|payment required"),
+    ("rate_limit", r"\b429\b|rate.?limit|too many requests|resource.?exhausted"),
     ("auth", r"\b40[13]\b|unauthori[sz]ed|authenticat|api.?key|not logged in|/login"),
-    ("rate_limit", r"\b429\b|rate.?limit|too many requests"),
     ("model", r"\b(400|5\d\d)\b|connect|network|overloaded|stream|fetch failed"),
 )
 _NODE = re.compile(r"^(?:\w+: )?Node(?:\.js)? v?((\d+)\.(\d+)\.\d+)", re.MULTILINE)
@@ -21,6 +26,8 @@ _PATTERNS = tuple((kind, re.compile(words, re.IGNORECASE)) for kind, words in _W
 def by_status(status: int, message: str = "") -> ErrorKind:
     """The kind that an HTTP status stands for."""
     if status == 402 or (status in (403, 429) and _QUOTA.search(message)):
+        return "quota"
+    if status == 400 and _SPENT.search(message):
         return "quota"
     if status in (401, 403):
         return "auth"

@@ -78,7 +78,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A screen that is known: all that is given must hold in its region.
 
     ``keys`` answer a dialog with yes and ``reject`` with no. ``consent``: to answer is to decide a question
-    of safety, which nobody does without the user's word.
+    of safety, which nobody does without the user's word. A rule with ``not_title`` does not hold where the
+    terminal's title looks like that.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     some: tuple[str, ...] = msgspec.field(default=(), name="any")
     regex: str = ""
     none: tuple[str, ...] = msgspec.field(default=(), name="not")
+    not_title: str = ""
     keys: Keys = ()
     reject: Keys = ()
     consent: bool = False
@@ -101,6 +103,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if self.state != "dialog" and (self.kind or self.keys or self.reject or self.consent):
             raise ValueError("state: only a dialog has a kind, keys, reject or consent")
         _check("regex", self.regex)
+        _check("not_title", self.not_title)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,14 +126,14 @@ class Screen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def classify(manifest: Manifest, text: str, title: str = "") -> Screen:
-    """What a captured screen means; the terminal's title can only take a *ready* back. Never raises; colours
-    and other escapes may be in the text or not."""
+    """What a captured screen means; the terminal's title can take a rule or a *ready* back, and is never
+    enough for one. Never raises; colours and other escapes may be in the text or not."""
     lines = _lines(text)
-    rule = next((rule for rule in manifest.rules if _holds(rule, _region(rule.region, lines))), None)
+    possible = (rule for rule in manifest.rules if not _titled(rule.not_title, title))
+    rule = next((rule for rule in possible if _holds(rule, _region(rule.region, lines))), None)
     if rule is None:
         return Screen(state="loading")
-    busy = manifest.terminal.busy_title
-    if rule.state == "ready" and busy and _compiled(busy).search(title):
+    if rule.state == "ready" and _titled(manifest.terminal.busy_title, title):
         return Screen(state="working", rule="title")
     return Screen(
         state=rule.state,
@@ -140,6 +143,10 @@ def classify(manifest: Manifest, text: str, title: str = "") -> Screen:
         reject=rule.reject,
         consent=rule.consent,
     )
+
+
+def _titled(pattern: str, title: str) -> bool:
+    return bool(pattern) and _compiled(pattern).search(title) is not None
 
 
 def _lines(text: str) -> list[str]:

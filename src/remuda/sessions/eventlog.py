@@ -12,6 +12,8 @@ from remuda.core.files import append_line
 from remuda.sessions.job import envelope
 
 NAME = "events.jsonl"
+ASIDE = "keeper.log"
+"""What a keeper says of itself."""
 
 
 class EventLog:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator
-from pathlib import Path
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
 from typing import Literal, TypeVar
 
 from remuda.core.children import Child, Line, followed
 from remuda.core.events import AnyUpdate, Event, Failure, Result
+from remuda.core.files import read_left
 from remuda.core.processes import Process, exit_status, killed_by
 from remuda.runtimes.base import Parser, TurnState
 from remuda.runtimes.failures import by_text
 from remuda.sessions.job import Job, Limits, envelope
 
 Got = TypeVar("Got")
+
+_MOST_LEFT = 16 * 1024 * 1024
+"""Bytes of the file that a program leaves of its turn: it lies where an agent may write."""
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: the reason why a run was cut short
@@ -27,19 +30,25 @@ class Stopped(Exception):  # noqa: N818 - not an error: the reason why a run was
         self.failure = failure
 
 
-async def follow(job: Job, process: Process, stop: asyncio.Event) -> AsyncGenerator[Event]:
+Named = Callable[[str], object]
+"""Hears the program's own id of the session, as soon as it is told."""
+
+
+async def follow(
+    job: Job, process: Process, stop: asyncio.Event, named: Named = lambda _: None
+) -> AsyncGenerator[Event]:
     """Follow a started job; the last event carries the result. Setting ``stop`` ends it, as cancelled."""
     numbers = itertools.count(1)
     parser = job.parser
     async with followed(process) as child:
         try:
-            async with contextlib.aclosing(_updates(child, parser, job.limits, stop)) as updates:
+            async with contextlib.aclosing(_updates(child, parser, job.limits, stop, named)) as updates:
                 async for update in updates:
                     yield envelope(job.session, job.agent, next(numbers), update=update)
             code = await child.wait()
             for line in child.unread():
                 parser.hear(line.data)
-            parser.finish(_leftover(job.leftover))
+            parser.finish(read_left(job.leftover, _MOST_LEFT) if job.leftover else None)
             result = conclude(parser.state, code, child.stderr_tail)
         except Stopped as stopped:
             await child.stop()
@@ -48,15 +57,19 @@ async def follow(job: Job, process: Process, stop: asyncio.Event) -> AsyncGenera
 
 
 async def _updates(
-    child: Child, parser: Parser, limits: Limits, stop: asyncio.Event
+    child: Child, parser: Parser, limits: Limits, stop: asyncio.Event, named: Named
 ) -> AsyncGenerator[AnyUpdate]:
     """Updates until the child has ended; raises Stopped when a limit is passed or a stop was asked for."""
     watch = _Watch(limits, child)
     stopping = asyncio.ensure_future(stop.wait())
+    session: str | None = None
     try:
         child.answer(parser.say)
         while (line := await _watched(child.line(), watch, parser.state, stopping)) is not None:
             updates = tuple(_read(parser, line))
+            if parser.state.session and parser.state.session != session:
+                session = parser.state.session
+                named(session)
             _check_refusal(parser.state)
             for update in updates:
                 _check_guard(parser.state)
@@ -120,18 +133,28 @@ class _Watch:
         self._time = asyncio.get_running_loop().time
         self._started = self._time()
         self._trouble_since: float | None = None
-        self._patience = limits.patience
+        self._trouble: Failure | None = None
+        self._answered = False
 
     def progress(self) -> None:
         """The agent has begun to answer."""
-        self._patience = self._limits.patience_midway
+        self._answered = True
 
     def note(self, trouble: Failure | None) -> None:
         """Remember since when the program has been in trouble."""
+        self._trouble = trouble
         if trouble is None:
             self._trouble_since = None
         elif self._trouble_since is None:
             self._trouble_since = self._time()
+
+    def _patience(self) -> float:
+        """How long the present trouble may last."""
+        limits = self._limits
+        if self._answered:
+            return limits.patience_midway
+        hasty = self._trouble is not None and self._trouble.kind in limits.hasty
+        return min(limits.patience, limits.haste) if hasty else limits.patience
 
     def _ends(self) -> Iterator[float]:
         if self._limits.timeout:
@@ -139,7 +162,7 @@ class _Watch:
         if self._limits.idle:
             yield self._child.last_activity + self._limits.idle
         if self._trouble_since is not None:
-            yield self._trouble_since + self._patience
+            yield self._trouble_since + self._patience()
 
     def next(self) -> float | None:
         """Seconds until the next clock may run out."""
@@ -149,7 +172,7 @@ class _Watch:
     def check(self, trouble: Failure | None) -> None:
         """Raise Stopped if a clock has run out."""
         now, limits = self._time(), self._limits
-        if trouble and self._trouble_since is not None and now >= self._trouble_since + self._patience:
+        if trouble and self._trouble_since is not None and now >= self._trouble_since + self._patience():
             raise Stopped(trouble)
         if limits.timeout and now >= self._started + limits.timeout:
             raise Stopped(trouble or Failure("timeout", f"no result within {limits.timeout:g} s"))
@@ -157,13 +180,11 @@ class _Watch:
             raise Stopped(trouble or Failure("timeout", f"no output for {limits.idle:g} s"))
 
 
-def _leftover(path: Path | None) -> bytes | None:
-    """What the program left in a file, if it is one that does."""
-    if path is None:
-        return None
-    with contextlib.suppress(OSError):
-        return path.read_bytes()
-    return None
+_OURS = "remuda: "
+"""What begins the last words of the walls around an agent."""
+
+_NO_WALLS = ("bwrap: ", f"{_OURS}the sandbox ")
+"""What begins the words of walls that could not be built: a refusal, for nobody is to be called without."""
 
 
 def conclude(state: TurnState, returncode: int, stderr: str) -> Result:
@@ -180,13 +201,13 @@ def _verdict(state: TurnState, code: int, stderr: str) -> Failure:
         return state.trouble
     reason = _reason(stderr)
     if signal := killed_by(code):
-        return Failure("crashed", f"the agent was killed by signal {signal}")
+        ours = "".join(f": {line}" for line in stderr.splitlines()[-1:] if line.startswith(_OURS))
+        return Failure("crashed", f"the agent was killed by signal {signal}{ours.replace(_OURS, '')}")
     if code == 0:
         return Failure("protocol", "the agent ended without a result")
-    if state.session is None:
-        return Failure(
-            by_text(reason) or "start_failed", f"the agent did not start (exit code {code}): {reason}"
-        )
+    if state.session is None and not state.answered:
+        kind = "refused" if reason.startswith(_NO_WALLS) else by_text(reason) or "start_failed"
+        return Failure(kind, f"the agent did not start (exit code {code}): {reason}")
     return Failure(by_text(reason) or "crashed", f"the agent failed (exit code {code}): {reason}")
 
 

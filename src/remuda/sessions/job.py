@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from remuda.core import clock
+from remuda.core.errors import ErrorKind
 from remuda.core.events import AnyUpdate, Event, Question, Result
 from remuda.core.processes import Command
 from remuda.runtimes.base import Parser
@@ -18,13 +19,16 @@ class Limits(msgspec.Struct, frozen=True):
     """How long a turn may take, in seconds; 0 means no limit.
 
     ``patience`` is how long the program may go on retrying a failing model before we call the failure final:
-    short before the first answer, when nothing is lost by giving up, and long in the middle of the work.
+    short before the first answer, when nothing is lost by giving up, and long in the middle of the work. For
+    the ``hasty`` kinds it is only ``haste`` before the first answer, because somebody else can be asked.
     """
 
     timeout: float = 0
     idle: float = 0
     patience: float = 4.0
     patience_midway: float = 120.0
+    hasty: frozenset[ErrorKind] = frozenset()
+    haste: float = 0.3
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

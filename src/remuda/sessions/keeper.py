@@ -70,6 +70,7 @@ class Keeper:
         self._stopping = False
         self._live: Live | None = None
         self._running: asyncio.Future[Failure | None] | None = None
+        self._sent: dict[str, Sent] = {}
 
     async def keep(
         self, process: Process, connection: Connection, opened: Callable[[], None]
@@ -207,8 +208,11 @@ class Keeper:
         return orders.Failed(kind="protocol", message=f"no tool call {order.question} waits for an answer")
 
     async def _take(self, order: orders.Send, replies: _Replies) -> None:
-        """A prompt: on record first, then on its way."""
-        ident, size, now = ulid(), len(order.text.encode()), clock.rfc3339(clock.now())
+        """A prompt: on record first, then on its way. One that is on record already goes on from there."""
+        ident, size, now = order.ident or ulid(), len(order.text.encode()), clock.rfc3339(clock.now())
+        if order.ident and (known := store.message(self._post.database, order.ident)) is not None:
+            await self._known(known, order, replies)
+            return
         waiting = len(store.messages(self._post.database, self._post.session))
         store.accept(
             self._post.database,
@@ -232,6 +236,16 @@ class Keeper:
             if listener is not None:
                 self._listeners.discard(listener)
 
+    async def _known(self, known: store.Message, order: orders.Send, replies: _Replies) -> None:
+        """What has become of a prompt that came before."""
+        await replies.say(orders.Accepted(message=known.id))
+        if sent := self._sent.get(known.id):
+            await self._acknowledged(known.id, order, sent, replies)
+        elif known.state == "arrived":
+            await replies.say(self._receipt(known.id, known.bytes))
+        else:
+            await replies.say(orders.Failed(kind="crashed", message="nobody knows whether it arrived"))
+
     async def _acknowledged(self, ident: str, order: orders.Send, sent: Sent, replies: _Replies) -> bool:
         """Say that a prompt has arrived, or why it never will; whether there is a turn to tell of. A turn may
         fail before its prompt is confirmed: whoever follows it hears that from its result."""
@@ -242,15 +256,17 @@ class Keeper:
                 return True
             await replies.say(orders.Failed(kind=error.failure.kind, message=error.failure.message))
             return False
-        receipt = orders.Receipt(
+        await replies.say(self._receipt(ident, len(order.text.encode())))
+        return True
+
+    def _receipt(self, ident: str, size: int) -> orders.Receipt:
+        return orders.Receipt(
             message=ident,
             channel=self._post.channel,
             proof=self._post.proof,
             arrived_at=clock.rfc3339(clock.now()),
-            bytes=len(order.text.encode()),
+            bytes=size,
         )
-        await replies.say(receipt)
-        return True
 
     async def _until(self, sent: Sent, listener: asyncio.Queue[Event | None], replies: _Replies) -> None:
         """Tell what happens up to the end of the turn of a prompt."""
@@ -262,10 +278,12 @@ class Keeper:
     def _send(self, ident: str, text: str) -> Sent:
         assert self._live is not None
         sent = self._live.send_prompt(self._post.disarm(text), lambda: self._moved(ident, "sent"))
+        self._sent[ident] = sent
         sent.arrived.add_done_callback(lambda done: self._settled(ident, done))
         return sent
 
     def _settled(self, ident: str, done: asyncio.Future[None]) -> None:
+        del self._sent[ident]
         if done.cancelled() or done.exception() is not None:
             self._moved(ident, "lost")
         else:

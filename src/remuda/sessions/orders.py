@@ -26,10 +26,12 @@ class Order(msgspec.Struct, frozen=True, tag_field="do", kw_only=True):
 
 
 class Send(Order, frozen=True, tag="send"):
-    """A prompt. The answers: accepted, the receipt, and with ``follow`` the events up to its result."""
+    """A prompt. The answers: accepted, the receipt, and with ``follow`` the events up to its result. One that
+    comes a second time under the same ``ident`` is not sent again."""
 
     text: str
     follow: bool = False
+    ident: str = ""
 
 
 class Interrupt(Order, frozen=True, tag="interrupt"):

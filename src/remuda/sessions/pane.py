@@ -11,6 +11,7 @@ from remuda.runtimes.screens import Screen
 from remuda.sessions.lifecycle import State
 
 SOURCE, UNKNOWN = "screen", "screen: not known"
+ARROWS = frozenset({"Up", "Down", "Left", "Right"})
 PRESSES = 5
 """How often a dialog is answered before it is taken for one that cannot be answered so."""
 
@@ -36,6 +37,17 @@ def may_answer(screen: Screen, consent: frozenset[str]) -> bool:
     if screen.state != "dialog" or not screen.keys or screen.kind == "permission":
         return False
     return not screen.consent or screen.kind in consent
+
+
+def taken(key: str, asked: Screen, now: Screen, *, changed: bool, late: bool) -> bool | None:
+    """Whether a dialog has taken a key, by the screen that ``asked`` and the one that there is ``now``; None
+    as long as it may still show. An arrow moves a mark, and another rule tells that it did: that something
+    else on the screen has changed means nothing. A digit names its answer, which may have been marked
+    before."""
+    moved = now.kind == asked.kind and now.rule != asked.rule
+    if moved if key in ARROWS else changed:
+        return True
+    return key.isdigit() if late else None
 
 
 class Waited(msgspec.Struct, frozen=True, kw_only=True):

@@ -72,11 +72,16 @@ def begin(database: Path, session: Session) -> Session:
         before = connection.execute(f"{_SELECT} WHERE id = ?", (session.id,)).fetchone()
         if before is not None:
             earlier = _session(before)
-            if earlier.state != "exited" and earlier.holder and lives(earlier.holder):
-                raise UsageError(f"session {session.id} runs already", "Send to it, or stop it first.")
+            ensure_over(earlier)
             session = _continued(earlier, session)
         connection.execute(_INSERT, _row(session))
     return session
+
+
+def ensure_over(session: Session) -> None:
+    """Refuse to take up a session that somebody holds."""
+    if session.state != "exited" and session.holder and lives(session.holder):
+        raise UsageError(f"session {session.id} runs already", "Send to it, or stop it first.")
 
 
 def _continued(earlier: Session, session: Session) -> Session:
@@ -130,6 +135,12 @@ def swap(database: Path, seen: Session, then: Session) -> Session | None:
     with opened(database) as connection:
         done = connection.execute(_UPDATE, (*_row(then), seen.id, seen.revision)).rowcount
     return then if done else None
+
+
+def name(database: Path, session_id: str, runtime_session: str) -> None:
+    """Record the agent's own id of a session as soon as it is known: whoever goes on after a crash needs
+    it."""
+    change(database, session_id, lambda row: msgspec.structs.replace(row, runtime_session=runtime_session))
 
 
 def end(
@@ -242,6 +253,18 @@ def move(database: Path, message_id: str, state: MessageState, at: str, proof: s
             "WHERE id = ? AND state IN ('queued', 'sent')",
             (state, at, proof, message_id),
         )
+
+
+def message(database: Path, message_id: str) -> Message | None:
+    """The message of this id."""
+    if not database.exists():
+        return None
+    with opened(database) as connection:
+        row = connection.execute(
+            f"SELECT {', '.join(_MESSAGE)} FROM messages WHERE id = ?",  # noqa: S608
+            (message_id,),
+        ).fetchone()
+    return msgspec.convert(dict(zip(_MESSAGE, row, strict=True)), Message) if row else None
 
 
 def messages(database: Path, session_id: str, states: Iterable[MessageState] = _OPEN) -> list[Message]:

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 
 from remuda.core.errors import NotFoundError, RefusedError, UsageError
+from remuda.runtimes import providers
+from remuda.runtimes.aider.cell import CELL
 from remuda.runtimes.aider.stream import parser
 from remuda.runtimes.aider.usage import ABOUT, HISTORY, TRANSCRIPTS, About
 from remuda.runtimes.base import (
@@ -200,6 +202,7 @@ RUNTIME = Runtime(
     spawn_command=spawn_command,
     parser=parser,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     guarding=Guarding(
         by="removal",
         objection=objection,
@@ -222,6 +225,7 @@ RUNTIME = Runtime(
         *("AIDER_*", "LITELLM_*", "OPENAI_*", "ANTHROPIC_*", "OPENROUTER_*", "GEMINI_*", "DEEPSEEK_*"),
         *("AZURE_*", "GROQ_*", "XAI_*", "MISTRAL_*", "OLLAMA_*", "LM_STUDIO_*", "VERTEXAI_*"),
     ),
+    keys=(providers.ANTHROPIC, providers.OPENAI, providers.GOOGLE, *providers.OTHERS, providers.AZURE),
     quiet={
         "AIDER_CHECK_UPDATE": "false",
         "AIDER_ANALYTICS": "false",

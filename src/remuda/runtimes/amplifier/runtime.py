@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from remuda.core.errors import RefusedError, UsageError
+from remuda.runtimes import providers
+from remuda.runtimes.amplifier.cell import CELL
 from remuda.runtimes.amplifier.stream import parser
 from remuda.runtimes.amplifier.usage import TRANSCRIPTS
 from remuda.runtimes.base import (
@@ -112,6 +114,7 @@ RUNTIME = Runtime(
     spawn_command=spawn_command,
     parser=parser,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     guarding=Guarding(
         by="nothing",
         note="it runs every tool of its bundle unasked, has no connection that asks, and a hook module that "
@@ -127,6 +130,10 @@ RUNTIME = Runtime(
     environment=(
         *("AMPLIFIER_*", "ANTHROPIC_*", "OPENAI_*", "AZURE_OPENAI_*", "GOOGLE_API_KEY", "GEMINI_API_KEY"),
         *("OLLAMA_*", "VLLM_*"),
+    ),
+    keys=(
+        *(providers.ANTHROPIC, providers.OPENAI, providers.GOOGLE),
+        *(("AZURE_OPENAI_API_KEY",), ("VLLM_API_KEY",)),
     ),
     conduct=Conduct(
         refuses=frozenset({"ask", "read", "workspace"}),

@@ -16,7 +16,13 @@ from remuda.runtimes.wiring import (
     json_object,
 )
 
-_EVENTS: dict[Event, dict[str, str]] = {"SessionStart": {}, "PreToolUse": {"matcher": "*"}}
+_EVENTS: dict[Event, dict[str, str]] = {
+    "SessionStart": {},
+    "PreToolUse": {"matcher": "*"},
+    "UserPromptSubmit": {},
+    "Stop": {},
+    "SessionEnd": {},
+}
 _SWITCH = "disableAllHooks"
 
 
@@ -29,7 +35,7 @@ def _settings(site: Site) -> Path:
 
 
 def edits(site: Site) -> tuple[Edit, ...]:
-    """A hook for the start of a session, so that it is on record, and one before every tool."""
+    """A hook before every tool, and those by which a session is known to others and gets their messages."""
     return tuple(
         ListEntry(
             path=_settings(site),

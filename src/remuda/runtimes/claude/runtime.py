@@ -14,11 +14,13 @@ from remuda.runtimes.base import (
     Runtime,
     Turn,
 )
+from remuda.runtimes.claude.cell import CELL
 from remuda.runtimes.claude.command import CONVERSATION, VERSION, common, environment
 from remuda.runtimes.claude.guarded import GUARDING
 from remuda.runtimes.claude.hooks import WIRING
 from remuda.runtimes.claude.stream import parser
 from remuda.runtimes.claude.usage import TRANSCRIPTS
+from remuda.runtimes.login import Logins
 
 
 def print_command(turn: Turn) -> Invocation:
@@ -81,6 +83,7 @@ RUNTIME = Runtime(
     guarding=GUARDING,
     wiring=WIRING,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     disarm=disarm,
     help_checks=(
         HelpCheck(
@@ -96,8 +99,18 @@ RUNTIME = Runtime(
         *("ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_*", "CLAUDE_ENV_FILE", "IS_SANDBOX"),
         *("DISABLE_*", "MAX_*_TOKENS", "BASH_*_MS", "BASH_MAX_OUTPUT_LENGTH", "API_TIMEOUT_MS", "MCP_*"),
     ),
+    keys=(("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),),
     home_variable="CLAUDE_CONFIG_DIR",
     quiet={"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+    logins=Logins(
+        variables=(
+            *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+            *("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"),
+        ),
+        home=".claude",
+        files=(".credentials.json",),
+    ),
+    within=("CLAUDE_CODE_SESSION_ID",),
     nested_markers=(
         *("CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH"),
         *("CLAUDE_CODE_MESSAGING_*", "CLAUDE_CODE_SESSION_*", "CLAUDE_CODE_SSE_PORT", "CLAUDE_EFFORT"),

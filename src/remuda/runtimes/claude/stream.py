@@ -19,6 +19,9 @@ _KINDS: dict[str, ToolKind] = {
     **dict.fromkeys(("WebFetch", "WebSearch"), "fetch"),
     **dict.fromkeys(("Task", "Agent"), "think"),
 }
+_ASKED = 3000.0
+"""Milliseconds; by itself Claude begins with a shorter pause."""
+
 _STOPS: dict[str, StopReason] = {
     "max_tokens": "max_tokens",
     "refusal": "refusal",
@@ -71,6 +74,8 @@ class _Line(msgspec.Struct, frozen=True):
     model: str | None = None
     message: _Message | str = _Message()
     error_status: int | None = None
+    attempt: int = 0
+    retry_delay_ms: float = 0.0
     error: str | _Error | None = None
     is_error: bool = False
     api_error_status: int | None = None
@@ -144,14 +149,21 @@ def _result(state: TurnState, line: _Line) -> None:
         state.failure = failure(line.result or _reason(line) or line.subtype, line.api_error_status)
 
 
+def _retried(line: _Line) -> str:
+    """Why a call of the model is tried again. A first pause of seconds is what the endpoint asked for."""
+    asked = line.attempt == 1 and line.retry_delay_ms >= _ASKED
+    after = f", retry after {line.retry_delay_ms / 1000:g} s" if asked else ""
+    return f"the model endpoint failed: {_reason(line) or 'unknown'}{after}"
+
+
 def _read(state: TurnState, line: _Line) -> Iterable[AnyUpdate]:
     state.session = line.session_id or state.session
     if line.type == "system" and line.subtype == "api_retry":
-        state.trouble = failure(f"the model endpoint failed: {_reason(line) or 'unknown'}", line.error_status)
+        state.trouble = failure(_retried(line), line.error_status)
         return ()
     if line.type == "system" and line.subtype == "init":
         state.model = line.model
-    if line.type == "assistant":
+    if line.type == "assistant" and not line.error:
         state.trouble = None
         return _assistant(state, line)
     if line.type == "user":

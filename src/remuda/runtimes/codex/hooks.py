@@ -9,7 +9,15 @@ from pathlib import Path
 from remuda.hooks.events import FILES, Event
 from remuda.runtimes.wiring import TIMEOUT, Edit, ListEntry, Site, TableValue, Wiring, command_line, folder_of
 
-_EVENTS: dict[Event, dict[str, str]] = {"SessionStart": {}, "PreToolUse": {"matcher": "*"}}
+_EVENTS: dict[Event, dict[str, str]] = {
+    "SessionStart": {},
+    "PreToolUse": {"matcher": "*"},
+    "UserPromptSubmit": {},
+    "Stop": {},
+    "SessionEnd": {},
+}
+_LAST = 3
+"""Seconds that Codex gives to a hook at the end of a session; it warns of settings that ask for more."""
 
 
 def _home(site: Site) -> Path:
@@ -24,12 +32,13 @@ def _file(site: Site) -> Path:
 
 def _group(site: Site, event: Event) -> dict[str, object]:
     command = command_line(site.hooks[event], event)
-    hook = {"type": "command", "command": command, "timeout": TIMEOUT}
+    timeout = _LAST if event == "SessionEnd" else TIMEOUT
+    hook = {"type": "command", "command": command, "timeout": timeout}
     return {**_EVENTS[event], "hooks": [hook]}
 
 
 def edits(site: Site) -> tuple[Edit, ...]:
-    """A hook for the start of a session, so that it is on record, and one before every tool."""
+    """A hook before every tool, and those by which a session is known to others and gets their messages."""
     return tuple(
         ListEntry(
             path=_file(site),

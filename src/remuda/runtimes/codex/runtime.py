@@ -21,10 +21,12 @@ from remuda.runtimes.base import (
     ScratchFile,
     Turn,
 )
+from remuda.runtimes.codex.cell import CELL
 from remuda.runtimes.codex.guarded import objection, settings
 from remuda.runtimes.codex.hooks import WIRING
 from remuda.runtimes.codex.stream import parser
 from remuda.runtimes.codex.usage import TRANSCRIPTS
+from remuda.runtimes.login import Logins
 
 VERSION = "0.166.0"
 _ENDPOINT_KEY = "REMUDA_ENDPOINT_KEY"
@@ -173,6 +175,7 @@ RUNTIME = Runtime(
     ),
     wiring=WIRING,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     examine=examine,
     help_checks=(
         HelpCheck(
@@ -185,7 +188,10 @@ RUNTIME = Runtime(
         HelpCheck(("--help",), ("exec", "resume", "app-server", "--no-daemon")),
     ),
     environment=("OPENAI_*", "CODEX_HOME", "CODEX_API_KEY", "CODEX_CA_CERTIFICATE", "RUST_LOG"),
+    keys=(("OPENAI_API_KEY", "CODEX_API_KEY"),),
     home_variable="CODEX_HOME",
+    logins=Logins(variables=("CODEX_API_KEY", "OPENAI_API_KEY"), home=".codex", files=("auth.json",)),
+    within=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     nested_markers=(
         *("CODEX_SANDBOX*", "CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI"),
         *("CODEX_VERSION", "CODEX_MANAGED_*"),

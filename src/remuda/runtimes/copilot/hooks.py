@@ -9,7 +9,13 @@ from pathlib import Path
 from remuda.hooks.events import Event
 from remuda.runtimes.wiring import TIMEOUT, Edit, OwnFile, Site, Wiring, folder_of, json_object
 
-_EVENTS: dict[str, Event] = {"sessionStart": "SessionStart", "preToolUse": "PreToolUse"}
+_EVENTS: dict[str, Event] = {
+    "sessionStart": "SessionStart",
+    "preToolUse": "PreToolUse",
+    "userPromptSubmitted": "UserPromptSubmit",
+    "agentStop": "Stop",
+    "sessionEnd": "SessionEnd",
+}
 _SWITCH = "disableAllHooks"
 
 

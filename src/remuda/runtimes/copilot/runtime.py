@@ -20,9 +20,11 @@ from remuda.runtimes.base import (
     Turn,
 )
 from remuda.runtimes.copilot import guarded
+from remuda.runtimes.copilot.cell import CELL
 from remuda.runtimes.copilot.hooks import WIRING
 from remuda.runtimes.copilot.stream import parser
 from remuda.runtimes.copilot.usage import TRANSCRIPTS
+from remuda.runtimes.login import Logins
 
 VERSION = "1.0.102"
 _USAGE_FILE = "copilot-usage.json"
@@ -138,6 +140,7 @@ RUNTIME = Runtime(
     ),
     wiring=WIRING,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     leaves=_USAGE_FILE,
     help_checks=(
         HelpCheck(
@@ -149,8 +152,19 @@ RUNTIME = Runtime(
         ),
     ),
     environment=("COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"),
+    keys=(("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"), ("COPILOT_PROVIDER_API_KEY",)),
     home_variable="COPILOT_HOME",
+    logins=Logins(
+        variables=(
+            *("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_*"),
+            "XDG_CONFIG_HOME",
+        ),
+        home=".copilot",
+        files=("config.json",),
+        elsewhere=(".config/gh", ".config/github-copilot"),
+    ),
     quiet={"COPILOT_AUTO_UPDATE": "false"},
+    within=("COPILOT_AGENT_SESSION_ID",),
     nested_markers=(
         *("COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_CLI_BINARY_VERSION"),
         *("COPILOT_CLI_RESOLVED_DIST_DIR", "COPILOT_LOADER_PID", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),

@@ -8,7 +8,13 @@ from pathlib import Path
 from remuda.hooks.events import Event
 from remuda.runtimes.wiring import TIMEOUT, Edit, ListEntry, Site, Trouble, Wiring, command_line, folder_of
 
-_EVENTS: dict[str, Event] = {"SessionStart": "SessionStart", "BeforeTool": "PreToolUse"}
+_EVENTS: dict[str, Event] = {
+    "SessionStart": "SessionStart",
+    "BeforeTool": "PreToolUse",
+    "BeforeAgent": "UserPromptSubmit",
+    "AfterAgent": "Stop",
+    "SessionEnd": "SessionEnd",
+}
 _NAME = "remuda"
 
 
@@ -21,7 +27,7 @@ def _files(site: Site) -> dict[str, Path]:
 
 
 def edits(site: Site) -> tuple[Edit, ...]:
-    """A hook for the start of a session, so that it is on record, and one before every tool."""
+    """A hook before every tool, and those by which a session is known to others and gets their messages."""
     return tuple(
         ListEntry(
             path=_files(site)[site.scope],

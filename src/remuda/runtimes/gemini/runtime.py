@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from remuda.core.errors import RefusedError
+from remuda.runtimes import providers
 from remuda.runtimes.base import (
     PROMPT,
     Channel,
@@ -23,9 +24,11 @@ from remuda.runtimes.base import (
     Turn,
 )
 from remuda.runtimes.gemini import guarded
+from remuda.runtimes.gemini.cell import CELL
 from remuda.runtimes.gemini.hooks import WIRING
 from remuda.runtimes.gemini.stream import LOGIN_HINT, parser
 from remuda.runtimes.gemini.usage import TRANSCRIPTS
+from remuda.runtimes.login import Logins
 
 VERSION = "0.61.0"
 _SYSTEM = "system.md"
@@ -164,6 +167,7 @@ RUNTIME = Runtime(
     ),
     parser=parser,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
@@ -185,7 +189,17 @@ RUNTIME = Runtime(
         ),
     ),
     environment=("GEMINI_*", "GOOGLE_*", "CLOUD_SHELL", "OTLP_GOOGLE_CLOUD_PROJECT", "SEATBELT_PROFILE"),
+    keys=((*providers.GOOGLE, "GOOGLE_APPLICATION_CREDENTIALS"),),
     home_variable="GEMINI_CLI_HOME",
+    logins=Logins(
+        variables=(
+            *("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
+            "CLOUD_SHELL",
+        ),
+        home="",
+        files=(".gemini/oauth_creds.json", ".gemini/gemini-credentials.json"),
+    ),
+    within=("GEMINI_CLI", "GEMINI_SESSION_ID"),
     nested_markers=(
         *("GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH", "GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "GEMINI_CWD"),
         "GEMINI_PLANS_DIR",

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from remuda.core.errors import RefusedError, UsageError
+from remuda.runtimes import providers
 from remuda.runtimes.base import (
     Channel,
     Conduct,
@@ -24,9 +25,11 @@ from remuda.runtimes.base import (
     Turn,
 )
 from remuda.runtimes.hermes import guarded, plugin
+from remuda.runtimes.hermes.cell import CELL
 from remuda.runtimes.hermes.hooks import WIRING
 from remuda.runtimes.hermes.stream import parser
 from remuda.runtimes.hermes.usage import TRANSCRIPTS
+from remuda.runtimes.login import ANY_KEY, OTHERS, Logins
 
 VERSION = "0.19.0"
 _ADMINISTRATED = Path("/etc/hermes")
@@ -212,6 +215,7 @@ RUNTIME = Runtime(
     ),
     parser=parser,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
@@ -229,8 +233,16 @@ RUNTIME = Runtime(
         *("HERMES_*", "OPENROUTER_*", "OPENAI_*", "ANTHROPIC_*", "NOUS_*", "GEMINI_*", "GOOGLE_API_KEY"),
         *("DEEPSEEK_*", "XAI_*", "MISTRAL_*", "GROQ_*", "TERMINAL_*", "TIRITH_*"),
     ),
+    keys=(("NOUS_API_KEY",), providers.ANTHROPIC, providers.OPENAI, providers.GOOGLE, *providers.OTHERS),
     home_variable="HERMES_HOME",
+    logins=Logins(
+        variables=ANY_KEY,
+        home=".hermes",
+        files=("auth.json", "config.yaml", ".env"),
+        elsewhere=(*OTHERS, ".config/gh", ".qwen"),
+    ),
     quiet={"HERMES_DISABLE_LAZY_INSTALLS": "1"},
+    within=("HERMES_SESSION_ID", "HERMES_UI_SESSION_ID"),
     nested_markers=("HERMES_SESSION_*", "HERMES_UI_SESSION_ID", "HERMES_REAL_HOME", "HERMES_INTERACTIVE"),
     conduct=Conduct(
         model_argument=None,

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from remuda.core.errors import RefusedError, UsageError
+from remuda.runtimes import providers
 from remuda.runtimes.base import (
     PROMPT,
     PROMPT_FILE,
@@ -26,6 +27,8 @@ from remuda.runtimes.base import (
     ScratchFile,
     Turn,
 )
+from remuda.runtimes.login import ANY_KEY, OTHERS, Logins
+from remuda.runtimes.openclaw.cell import CELL, GATEWAY
 from remuda.runtimes.openclaw.connected import connection
 from remuda.runtimes.openclaw.stream import NODE, parser
 from remuda.runtimes.openclaw.usage import TRANSCRIPTS, state_folder
@@ -50,10 +53,12 @@ _ASKING: dict[str, object] = {
 }
 """Tools of which the one that may do harm asks. Those that write ask nobody, and so are left out."""
 
-_GATEWAY = Path(__file__).with_name("gateway.py")
-
 _SILENT = {"OPENCLAW_LOG_LEVEL": "silent"}
 """Its log would be written over its own screen."""
+
+_TELLING = {"OPENCLAW_DEBUG_MODEL_TRANSPORT": "1"}
+"""Has the log tell of calls of the model that succeed, too, by their status: nothing else tells before the
+end that anything was done."""
 
 
 def _bounds(turn: Turn) -> dict[str, object]:
@@ -155,7 +160,7 @@ def print_command(turn: Turn) -> Invocation:
         arguments += ["--model", turn.model]
     return Invocation(
         arguments=(*arguments, "--config", str(turn.scratch / _CONFIG), "--timeout", "0", *turn.extra),
-        env=_env(turn, own),
+        env={**_env(turn, own), **_TELLING},
         files=_configuration(turn, own),
         preamble=turn.append_system_prompt or "",
     )
@@ -216,7 +221,7 @@ def connect_command(turn: Turn) -> Invocation:
         return Invocation(arguments=("acp", *turn.extra))
     config = json.dumps(_gateway(turn))
     return Invocation(
-        launcher=(sys.executable, "-I", str(_GATEWAY), str(turn.scratch / _CONFIG)),
+        launcher=(sys.executable, "-I", str(GATEWAY), str(turn.scratch / _CONFIG)),
         arguments=("--", "acp", *turn.extra),
         env={"OPENCLAW_OFFLINE": "1", "OPENCLAW_SKIP_CHANNELS": "1", "OPENCLAW_STATE_DIR": str(turn.keep)},
         files=(ScratchFile(_CONFIG, config),),
@@ -283,6 +288,7 @@ RUNTIME = Runtime(
     ),
     parser=parser,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     guarding=Guarding(by="removal"),
     version_pattern=r"\d+\.\d+\.\d+",
     help_checks=(
@@ -298,8 +304,16 @@ RUNTIME = Runtime(
         *("OPENCLAW_*", "OPENAI_*", "ANTHROPIC_*", "OPENROUTER_*", "GEMINI_*", "GOOGLE_API_KEY", "XAI_*"),
         *("MISTRAL_*", "GROQ_*", "DEEPSEEK_*", "DO_NOT_TRACK"),
     ),
+    keys=(providers.ANTHROPIC, providers.OPENAI, providers.GOOGLE, *providers.OTHERS),
     home_variable="OPENCLAW_STATE_DIR",
+    logins=Logins(
+        variables=(*ANY_KEY, "OPENCLAW_CONFIG_PATH"),
+        home=".openclaw",
+        files=("openclaw.json", "credentials", "agents"),
+        elsewhere=(*OTHERS, ".clawdbot", ".moltbot"),
+    ),
     quiet={"OPENCLAW_NO_AUTO_UPDATE": "1", "OPENCLAW_NO_RESPAWN": "1", "DO_NOT_TRACK": "1"},
+    within=("OPENCLAW_SHELL",),
     nested_markers=(
         *("OPENCLAW_CLI", "OPENCLAW_SHELL", "OPENCLAW_PATH_BOOTSTRAPPED", "OPENCLAW_NODE_OPTIONS_READY"),
         "OPENCLAW_WORKSPACE_DIR",

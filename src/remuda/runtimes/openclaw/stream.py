@@ -14,9 +14,9 @@ from remuda.runtimes.failures import failure, old_node
 
 NODE = (24, 16)
 _COLOUR = re.compile(rb"\x1b\[[\d;]*m")
-_RESPONSE = re.compile(rb"\[model-fetch\] response .*\bstatus=([45]\d\d)\b")
+_RESPONSE = re.compile(rb"\[model-fetch\] response .*\bstatus=([245]\d\d)\b")
 _NO_RESPONSE = re.compile(rb"\[model-fetch\] error .*\bmessage=(.+)")
-_FIRST_RETRY = re.compile(rb"transient same-model retry 1/")
+_EARLY_RETRY = re.compile(rb"transient same-model retry [12]/.*\bdelayMs=\d{1,4}\b")
 _FAILED = re.compile(rb"embedded run agent end: .*\bisError=true\b.* rawError=(.+)")
 
 _CLEANUP = "Agent exec cleanup failed"
@@ -50,15 +50,18 @@ class _Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def trouble(state: TurnState, line: bytes) -> bool:
-    """Note what a line of the log tells of the model endpoint, if it does. The first of up to eight new
-    attempts counts as the end of the trouble, until it fails, too."""
+    """Note what a line of the log tells of the model endpoint, if it does. The first two of up to eight new
+    attempts count as the end of the trouble, until they fail, too, unless they are to come much later."""
     words = _COLOUR.sub(b"", line)
-    if found := _RESPONSE.search(words):
+    found = _RESPONSE.search(words)
+    if found and found[1].startswith(b"2"):
+        state.trouble, state.answered = None, True
+    elif found:
         text = f"the model endpoint answered with status {found[1].decode()}"
         state.trouble = failure(text, int(found[1]))
     elif found := _FAILED.search(words) or _NO_RESPONSE.search(words):
         state.trouble = failure(found[1].decode("utf-8", "replace"))
-    elif _FIRST_RETRY.search(words):
+    elif _EARLY_RETRY.search(words):
         state.trouble = None
     else:
         return False

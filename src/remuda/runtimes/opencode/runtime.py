@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from remuda.runtimes import providers
 from remuda.runtimes.base import (
     Channel,
     Conduct,
@@ -19,6 +20,7 @@ from remuda.runtimes.base import (
     Turn,
 )
 from remuda.runtimes.opencode import guarded
+from remuda.runtimes.opencode.cell import CELL
 from remuda.runtimes.opencode.hooks import WIRING
 from remuda.runtimes.opencode.stream import parser
 from remuda.runtimes.opencode.usage import TRANSCRIPTS
@@ -229,6 +231,7 @@ RUNTIME = Runtime(
     ),
     parser=parser,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
@@ -254,7 +257,13 @@ RUNTIME = Runtime(
         *("AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK", "AZURE_*", "GROQ_API_KEY", "MISTRAL_API_KEY"),
         *("XAI_API_KEY", "DEEPSEEK_API_KEY"),
     ),
+    keys=(
+        *(("OPENCODE_API_KEY",), providers.ANTHROPIC, providers.OPENAI, providers.GOOGLE),
+        *providers.OTHERS,
+        *(providers.AZURE, ("AWS_BEARER_TOKEN_BEDROCK",)),
+    ),
     quiet={"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+    within=("OPENCODE",),
     nested_markers=("OPENCODE", "OPENCODE_PID", "OPENCODE_PRINT_LOGS", "OPENCODE_LOG_LEVEL"),
     conduct=Conduct(startup=6.0),
     features={

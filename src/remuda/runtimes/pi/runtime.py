@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from remuda.runtimes import providers
 from remuda.runtimes.base import (
     Channel,
     Connect,
@@ -14,7 +15,9 @@ from remuda.runtimes.base import (
     ScratchFile,
     Turn,
 )
+from remuda.runtimes.login import ANY_KEY, OTHERS, Logins
 from remuda.runtimes.pi import extensions, guarded
+from remuda.runtimes.pi.cell import CELL
 from remuda.runtimes.pi.hooks import WIRING
 from remuda.runtimes.pi.stream import NODE, parser
 from remuda.runtimes.pi.usage import TRANSCRIPTS
@@ -128,6 +131,7 @@ RUNTIME = Runtime(
     ),
     parser=parser,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     guarding=Guarding(
         by="approval",
         command=guarded_command,
@@ -151,9 +155,20 @@ RUNTIME = Runtime(
         *("AWS_PROFILE", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK", "AZURE_OPENAI_*", "GROQ_API_KEY"),
         *("MISTRAL_API_KEY", "XAI_API_KEY", "DEEPSEEK_API_KEY"),
     ),
+    keys=(
+        *(providers.ANTHROPIC, providers.OPENAI, providers.GOOGLE, *providers.OTHERS),
+        *(("AZURE_OPENAI_API_KEY",), ("AWS_BEARER_TOKEN_BEDROCK",)),
+    ),
     home_variable="PI_CODING_AGENT_DIR",
+    logins=Logins(
+        variables=ANY_KEY,
+        home=".pi/agent",
+        files=("auth.json", "models.json", "settings.json", "extensions"),
+        elsewhere=OTHERS,
+    ),
     node=NODE,
     quiet={"PI_TELEMETRY": "0", "PI_SKIP_VERSION_CHECK": "1"},
+    within=("PI_SESSION_ID",),
     nested_markers=(
         *("AI_AGENT", "PI_CODING_AGENT", "PI_SESSION_ID", "PI_SESSION_FILE"),
         *("PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL"),

@@ -16,7 +16,7 @@ from remuda.runtimes.wiring import (
     json_object,
 )
 
-_EVENTS: tuple[Event, ...] = ("SessionStart", "PreToolUse")
+_EVENTS: tuple[Event, ...] = ("SessionStart", "PreToolUse", "UserPromptSubmit", "Stop", "SessionEnd")
 _SWITCH = "disableAllHooks"
 
 
@@ -28,7 +28,7 @@ def _files(site: Site) -> dict[str, Path]:
 
 
 def edits(site: Site) -> tuple[Edit, ...]:
-    """A hook for the start of a session, and one before every tool."""
+    """A hook before every tool, and those by which a session is known to others and gets their messages."""
     return tuple(
         ListEntry(
             path=_files(site)[site.scope],

@@ -22,6 +22,7 @@ from remuda.runtimes.base import (
     system_prompt_files,
 )
 from remuda.runtimes.places import lies_below
+from remuda.runtimes.rehearsal.cell import CELL
 from remuda.runtimes.rehearsal.hooks import WIRING
 from remuda.runtimes.rehearsal.stream import parser
 from remuda.runtimes.rehearsal.usage import TRANSCRIPTS
@@ -116,9 +117,11 @@ RUNTIME = Runtime(
     ),
     wiring=WIRING,
     transcripts=TRANSCRIPTS,
+    cell=CELL,
     locate=locate,
     built_in=True,
     environment=("REHEARSAL_*",),
+    keys=(("REHEARSAL_API_KEY",),),
     home_variable="REHEARSAL_HOME",
     features={
         "headless": Feature("verified"),

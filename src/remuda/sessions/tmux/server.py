@@ -174,6 +174,14 @@ class Tmux:
         """How the pane's program has ended; None while it runs."""
         return self.look(pane).ending
 
+    def watched(self, name: str) -> bool:
+        """Whether somebody's terminal is attached to a session."""
+        said = self._do(
+            ("list-clients", "-t", protocol.session_target(name), "-F", "client #{client_control_mode}"),
+            session=name,
+        )
+        return "client 0" in said.splitlines()
+
     def keys(self, pane: Pane, names: Iterable[str]) -> None:
         """Press keys, by their tmux names."""
         checked = protocol.checked_keys(names)
