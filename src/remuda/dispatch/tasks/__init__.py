@@ -1,0 +1,1 @@
+"""Durable tasks: what they are, where they are kept, who carries them out."""
