@@ -20,8 +20,10 @@ from remuda.api.sessions import (
     SessionOptions,
     Shown,
 )
+from remuda.api.tasks import AsyncTasks, BlockingTasks, Submitted, Tasks, TaskShown, Waited
+from remuda.core.dispatchconfig import Policy
 from remuda.core.errors import RemudaError
-from remuda.core.events import Event, Failure, Question, Result, Usage
+from remuda.core.events import Event, Failure, Question, Result, Tried, Usage, Work
 from remuda.dispatch.resolve import Resolution
 from remuda.operations import agents, doctor, runtimes
 from remuda.operations import run as running
@@ -50,9 +52,15 @@ __all__ = [
     "Session",
     "SessionOptions",
     "Shown",
+    "Submitted",
+    "TaskShown",
+    "Tasks",
     "TranscriptSummary",
+    "Tried",
     "Usage",
     "UsageOptions",
+    "Waited",
+    "Work",
 ]
 
 
@@ -73,6 +81,15 @@ class RunOptions(TypedDict, total=False):
     idle_timeout: float | None
     env: Mapping[str, str]
     extra: tuple[str, ...]
+    tag: str | None
+    policy: Policy | None
+    resume_elsewhere: bool
+    sandbox: str | None
+    unsafe_yes: bool
+    isolated: bool
+    unattended: bool
+    nested: bool
+    queue_within: float | None
 
 
 class UsageOptions(TypedDict, total=False):
@@ -86,7 +103,7 @@ class UsageOptions(TypedDict, total=False):
     refresh: bool
 
 
-class AsyncRemuda:
+class AsyncRemuda(AsyncTasks):
     """Remuda for asynchronous programs. ``environ`` and ``cwd`` default to the process's own."""
 
     def __init__(self, *, cwd: Path | str | None = None, environ: Mapping[str, str] | None = None) -> None:
@@ -106,6 +123,18 @@ class AsyncRemuda:
             result = event.result
         assert result is not None
         return result
+
+    async def submit(
+        self,
+        prompt: str,
+        *,
+        key: str | None = None,
+        priority: int = 0,
+        expires_in: float | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Submitted:
+        """Hand a run in as a task, which outlives this program; the same key again gives the same task."""
+        return await self._submit(running.RunRequest(prompt=prompt, **options), key, priority, expires_in)
 
     async def which(self, agent: str | None = None) -> Resolution:
         """The active agent and where that comes from."""
@@ -171,8 +200,10 @@ class AsyncRemuda:
         return sessions.listed(self._world, all_)
 
 
-class Remuda:
+class Remuda(BlockingTasks):
     """Remuda for ordinary, blocking programs."""
+
+    _remuda: AsyncRemuda
 
     def __init__(self, *, cwd: Path | str | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._remuda = AsyncRemuda(cwd=cwd, environ=environ)
@@ -184,6 +215,19 @@ class Remuda:
     def run(self, prompt: str, **options: Unpack[RunOptions]) -> Result:
         """Run an agent to its end. How it ended, a failure too, is in the result."""
         return asyncio.run(self._remuda.run(prompt, **options))
+
+    def submit(
+        self,
+        prompt: str,
+        *,
+        key: str | None = None,
+        priority: int = 0,
+        expires_in: float | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Submitted:
+        """Hand a run in as a task, which outlives this program; the same key again gives the same task."""
+        submitted = self._remuda.submit(prompt, key=key, priority=priority, expires_in=expires_in, **options)
+        return asyncio.run(submitted)
 
     def which(self, agent: str | None = None) -> Resolution:
         """The active agent and where that comes from."""

@@ -31,12 +31,16 @@ class SessionOptions(TypedDict, total=False):
     """What a session can be told besides its first prompt; see ``remuda session start --help``."""
 
     agent: str | None
+    tag: str | None
+    nested: bool
     model: str | None
     capability: str | None
     worktree: Path | None
     branch_prefix: str | None
     unproven: bool
     permission: Permission
+    sandbox: str | None
+    unsafe_yes: bool
     append_system_prompt: str | None
     idle_timeout: float | None
     env: Mapping[str, str]

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections import Counter
 
 import msgspec
 
-from remuda.core.errors import ConfigError
-from remuda.dispatch import installation
+from remuda.core import clock
+from remuda.core.errors import UsageError
+from remuda.dispatch.agents import Agent as Named
+from remuda.dispatch.policy import Standing, Status
 from remuda.dispatch.resolve import Inputs, Resolution, remember, resolve
 from remuda.dispatch.shell_twin import is_plain, shell_snippet
+from remuda.operations.standing import cooldowns, logged_in, program, standing
 from remuda.operations.world import World
 from remuda.runtimes import registry
 
 
-class Agent(msgspec.Struct, frozen=True):
-    """An agent and whether it can be called. An installed runtime is an agent of its own name."""
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent and whether it can be called. A runtime that the configuration names no agent of is an agent
+    of its own name. ``until`` is when a cooldown ends."""
 
     name: str
     runtime: str
-    status: Literal["callable", "not installed", "unusable"]
+    status: Status
     reason: str
     path: str | None
     active: bool
+    tags: tuple[str, ...] = ()
+    failover_to: tuple[str, ...] = ()
+    sandbox: str | None = None
+    home: str | None = None
+    model: str | None = None
+    until: str | None = None
 
 
 class Agents(msgspec.Struct, frozen=True):
@@ -32,17 +42,35 @@ class Agents(msgspec.Struct, frozen=True):
 
 
 def which(world: World, explicit: str | None = None, *, full: bool = False) -> Resolution:
-    """The agent that a request without a name, or with this one, means."""
+    """The agent, or the runtime, that a request without a name, or with this one, means."""
     inputs = Inputs(
         cwd=world.cwd,
         environ=world.environ,
-        names=world.herd,
-        installed=lambda: _installed(world),
+        names=world.roster,
+        installed=lambda: [agent.name for agent in _callable(world)],
         sticky=world.folders.sticky_file,
         config_agent=world.config.agent,
         explicit=explicit,
     )
     return resolve(inputs, full=full)
+
+
+def chosen(world: World, explicit: str | None = None) -> str:
+    """The name that something is dispatched to. The built-in default counts only if it can be called."""
+    found = which(world, explicit)
+    if found.source != "default" or any(
+        found.agent in (each.name, each.runtime) for each in _callable(world)
+    ):
+        return found.agent
+    counts = Counter(agent.runtime for agent in _callable(world))
+    told = ", ".join(f"{name}×{number}" for name, number in sorted(counts.items()))
+    raise UsageError(
+        f"no agent is named, and several can be called: {told}"
+        if told
+        else "no agent is named, and none can be called",
+        "Name one with --agent NAME, by REMUDA_AGENT_BINARY=NAME, with 'remuda use NAME', or by"
+        " agent = \"NAME\" in config.toml. 'remuda agents' shows them all.",
+    )
 
 
 def use(world: World, name: str) -> Resolution:
@@ -55,40 +83,55 @@ def use(world: World, name: str) -> Resolution:
 def snippet(world: World) -> str:
     """The resolver as a POSIX shell program. It looks for programs with plain names only."""
     binaries = {
-        runtime.name: runtime.binary
-        for runtime in world.herd.own()
-        if not runtime.built_in and is_plain(runtime.binary)
+        agent.name: binary
+        for agent in _own(world)
+        if not agent.disabled and is_plain(binary := world.herd.get(agent.runtime).binary)
     }
-    return shell_snippet([*world.herd], binaries, registry.DEFAULT)
+    return shell_snippet(sorted({*world.herd, *world.config.agents}), binaries, registry.DEFAULT)
 
 
 def agents(world: World) -> Agents:
     """All agents with their state."""
-    active = which(world).agent
-    return Agents([_agent(world, name, active) for name in world.herd])
+    active, roster = which(world).agent, world.roster
+    named = [roster.get(name) for name in roster]
+    cooling = cooldowns(world, named)
+    rows = (logged_in(world, standing(world, agent, cooling.get(agent.name))) for agent in named)
+    return Agents([_row(world, each, _is_active(world, each.agent, active)) for each in rows])
 
 
-def _agent(world: World, name: str, active: str) -> Agent:
-    try:
-        runtime = world.herd.get(name)
-    except ConfigError as error:
-        return Agent(name, name, "unusable", error.message, None, name == active)
-    found = installation.find(runtime, world.environ, world.config)
-    absence = "" if found else installation.absence(runtime, world.environ)
+def _is_active(world: World, agent: Named, active: str) -> bool:
+    """An agent is active by its own name, or as the only one of a runtime that is."""
+    return agent.name == active or world.roster.named(active) == (agent,)
+
+
+def _row(world: World, seen: Standing, active: bool) -> Agent:
+    agent = seen.agent
     return Agent(
-        name=name,
-        runtime=name,
-        status="callable" if found else "not installed",
-        reason=f"{absence}; install it with: {runtime.install}" if absence else "",
-        path=found.path if found else None,
-        active=name == active,
+        name=agent.name,
+        runtime=agent.runtime,
+        status=seen.status,
+        reason=seen.reason,
+        path=program(world, agent),
+        active=active,
+        tags=agent.tags,
+        failover_to=agent.failover_to,
+        sandbox=agent.sandbox,
+        home=str(agent.home) if agent.home else None,
+        model=agent.model,
+        until=None if seen.until is None else clock.rfc3339(seen.until),
     )
 
 
-def _installed(world: World) -> list[str]:
-    """The agents whose program is there. Those of packages do not count: finding them takes too long."""
-    return [
-        runtime.name
-        for runtime in world.herd.own()
-        if not runtime.built_in and installation.find(runtime, world.environ, world.config)
-    ]
+def _own(world: World) -> list[Named]:
+    """The agents of the configuration, and the runtimes without one there. What comes with Remuda does not
+    count unless it is configured, nor do those of packages: finding them takes too long."""
+    roster = world.roster
+    configured = [roster.get(name) for name in world.config.agents]
+    taken = {agent.runtime for agent in configured}
+    plain = (each.name for each in world.herd.own() if not each.built_in and each.name not in taken)
+    return [*configured, *(roster.get(name) for name in plain)]
+
+
+def _callable(world: World) -> list[Named]:
+    """The agents whose program is there."""
+    return [agent for agent in _own(world) if not agent.disabled and program(world, agent) is not None]

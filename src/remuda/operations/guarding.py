@@ -60,18 +60,30 @@ def bounded(
     capability = capability_of(request.capability)
     if capability is None:
         return turn
-    runtime, way = plan.runtime, plan.runtime.guarding.by
-    if way == "nothing":
-        raise _unenforceable(runtime, capability)
+    runtime = plan.runtime
+    _check_enforceable(runtime, capability)
     _check_proof(world, request, runtime, found)
     bound = (
         _guarded(world, request, plan, capability, turn, attended=attended)
-        if way == "approval"
+        if runtime.guarding.by == "approval"
         else _reduced(request, plan, capability, turn)
     )
     if objection := runtime.guarding.objection(bound):
         raise RefusedError(f"{objection}, and so the guard would not hold", "Change that, then run it again.")
     return bound
+
+
+def check_capability(world: World, request: RunRequest, name: str) -> None:
+    """Refuse a capability that a runtime cannot be held to; whether that was seen on the installed version is
+    looked at when it is about to start."""
+    if capability := capability_of(request.capability):
+        _check_enforceable(world.herd.get(name), capability)
+
+
+def _check_enforceable(runtime: Runtime, capability: Capability) -> None:
+    way = runtime.guarding.by
+    if way == "nothing" or (way == "removal" and access_for(capability) is None):
+        raise _unenforceable(runtime, capability)
 
 
 def _unenforceable(runtime: Runtime, capability: Capability) -> RefusedError:
@@ -179,15 +191,12 @@ def _policy(world: World, plan: Plan, context: Context) -> Policy | None:
 
 def _reduced(request: RunRequest, plan: Plan, capability: Capability, turn: Turn) -> Turn:
     """Tools are taken away, for nobody could judge them."""
-    access = access_for(capability)
-    if access is None:
-        raise _unenforceable(plan.runtime, capability)
     if request.worktree is not None and request.worktree.resolve() != plan.cwd.resolve():
         raise RefusedError(
             f"{plan.runtime.title} can only be held to the folder that it works in, which is {plan.cwd}",
             "Work in the worktree itself: --cwd instead of --worktree.",
         )
-    return msgspec.structs.replace(turn, access=access)
+    return msgspec.structs.replace(turn, access=access_for(capability))
 
 
 def _check_proof(

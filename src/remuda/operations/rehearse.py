@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from remuda.core.environment import ENDPOINT
 from remuda.core.errors import ConfigError, UsageError
 from remuda.core.processes import Command
 from remuda.core.terminal import hand_over
-from remuda.operations.environment import ENDPOINT
 from remuda.operations.world import World
 from remuda.rehearsal.scenario import ScenarioError, load_scenario
 from remuda.rehearsal.server import RehearsalServer

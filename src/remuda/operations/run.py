@@ -2,142 +2,265 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import ExitStack, aclosing, contextmanager
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from remuda.core import clock, log
-from remuda.core.errors import NotInstalledError, RefusedError, StartError
-from remuda.core.events import Event, Failure, Result
-from remuda.core.processes import Process, started
-from remuda.dispatch import installation
+from remuda.core import log
+from remuda.core.errors import RefusedError
+from remuda.core.events import Event, Failure, Result, Tried, Work
+from remuda.core.ids import uuid4
+from remuda.dispatch.agents import Agent
+from remuda.dispatch.handoff import Story, handed_over
+from remuda.dispatch.policy import Route, goes_on
 from remuda.operations import proving
-from remuda.operations.preparation import plan_run, prepare
-from remuda.operations.requests import Plan, RunRequest
+from remuda.operations.attempts import Attempt, attempt, events, is_limited, turn
+from remuda.operations.cooling import note_end
+from remuda.operations.gating import pass_gate
+from remuda.operations.isolation import Isolated, isolated
+from remuda.operations.preparation import plan_for
+from remuda.operations.requests import Announce, Plan, RunRequest, check_options
+from remuda.operations.routing import route
 from remuda.operations.world import World
 from remuda.prompts import delivery
-from remuda.runtimes.base import Runtime
-from remuda.sessions.job import Job, envelope
 
 if TYPE_CHECKING:
     import asyncio
 
-    from remuda.sessions.store import Session
-
 __all__ = ["Run", "RunRequest", "begin", "follow", "run"]
 
+_INSTANT = 0.001
+"""Seconds: what is given where no time is left, for 0 would be no limit."""
 
-_UNEXPLAINED = frozenset({"start_failed", "protocol"})
-"""Failures that an outdated program would give."""
-
-
-class Live(msgspec.Struct, frozen=True):
-    """A job and the process that carries it out."""
-
-    job: Job
-    process: Process
+Say = Callable[[str], None]
+"""Hears that another agent is tried, and why."""
 
 
 class Run(msgspec.Struct, frozen=True):
-    """A run that has begun, or the failure that kept it from beginning."""
+    """A run that has begun: whom it may come to, where it works, and its first attempt, unless that one has
+    to wait for its turn."""
 
-    plan: Plan
-    state: Live | Failure
+    route: Route
+    space: Isolated
+    first: Attempt | None
+    began: float
+    announce: Announce | None = None
+
+    @property
+    def request(self) -> RunRequest:
+        """What was asked, bound to where it works."""
+        return self.space.request
+
+    @property
+    def plan(self) -> Plan:
+        """Who runs first."""
+        return self.space.plan
 
 
 @contextmanager
-def begin(world: World, request: RunRequest) -> Iterator[Run]:
+def begin(world: World, request: RunRequest, announce: Announce | None = None) -> Iterator[Run]:
     """Start the agent, before anything slow is imported; :func:`follow` tells what happens to it.
 
-    Leaving the block ends the agent.
+    Leaving the block ends the agent. ``announce`` is told of each agent before it is started.
     """
     delivery.check_prompt(request.prompt)
-    plan = plan_run(world, request)
+    check_options(request)
+    way, began = route(world, request), time.monotonic()
     with ExitStack() as held:
-        yield Run(plan, _start(world, request, plan, held))
+        if refused := _refused(world, request, way):
+            plan = plan_for(world, request, refused[0])
+            nobody = Attempt(plan, refused[1], held)
+            yield Run(Route((plan.agent,)), Isolated(plan, request), nobody, began)
+            return
+        first = way.candidates[0]
+        space = held.enter_context(isolated(world, request, plan_for(world, request, first)))
+        tries = None
+        if not is_limited(world, first):
+            space.enter()
+            others = len(way.candidates) > 1
+            tries = attempt(world, space.request, space.plan, others=others, announce=announce)
+            held.enter_context(tries.held)
+        yield Run(way, space, tries, began, announce)
 
 
-def _start(world: World, request: RunRequest, plan: Plan, held: ExitStack) -> Live | Failure:
-    try:
-        scratch = held.enter_context(delivery.scratch_folder(world.folders.runtime / "scratch"))
-        job = prepare(world, request, plan, scratch)
-        return Live(job, held.enter_context(started(job.command)))
-    except NotInstalledError as error:
-        return Failure("not_installed", str(error))
-    except RefusedError as error:
-        return Failure("refused", str(error))
-    except StartError as error:
-        return Failure("start_failed", error.message)
+def _refused(world: World, request: RunRequest, way: Route) -> tuple[Agent, Failure] | None:
+    """Whoever on the route does not pass the gate, and why: then nobody is called."""
+    for agent in way.candidates:
+        try:
+            pass_gate(world, request, agent)
+        except RefusedError as error:
+            return agent, Failure("refused", str(error))
+    return None
 
 
-async def follow(world: World, begun: Run, stop: asyncio.Event) -> AsyncGenerator[Event]:
-    """The events of a run; the last one carries the result. Setting ``stop`` cancels it."""
-    from remuda.sessions import headless, store
+async def follow(world: World, begun: Run, stop: asyncio.Event, say: Say = log.info) -> AsyncGenerator[Event]:
+    """The events of a run; the last one carries the result. Setting ``stop`` cancels it.
 
-    plan = begun.plan
-    if isinstance(begun.state, Failure):
-        yield envelope(plan.session, plan.runtime.name, 1, result=Result.failed(begun.state))
-        return
-    store.begin(world.folders.database, _record(plan, begun.state.process.mark))
-    result: Result | None = None
-    events = headless.follow(begun.state.job, begun.state.process, stop)
-    try:
-        async for event in events:
-            result = event.result and await _explained(world, plan.runtime, event.result)
-            yield msgspec.structs.replace(event, result=result) if result else event
-    finally:
-        await events.aclose()
-        failure = result.error if result else Failure("cancelled", "the run was broken off")
-        native = result.runtime_session if result else None
-        now = clock.rfc3339(clock.now())
-        store.end(world.folders.database, plan.session, now, failure, "process", native)
-
-
-async def _explained(world: World, runtime: Runtime, result: Result) -> Result:
-    """Say so where a run failed that the installed version may be unfit for."""
-    error = result.error
-    if error is None or error.kind not in _UNEXPLAINED:
-        return result
-    found = installation.find(runtime, world.environ, world.config)
-    if found is None:
-        return result
-    version = await installation.version(runtime, found, world.environ, world.folders.cache)
-    reason = version.trouble.rpartition(": ")[2]
-    if not reason or reason in error.message:
-        return result
-    failure = Failure(error.kind, f"{error.message} ({version.trouble})")
-    return msgspec.structs.replace(result, error=failure)
-
-
-def _record(plan: Plan, mark: str) -> Session:
-    from remuda.core.identity import identity
-    from remuda.sessions import store
-
-    now = clock.rfc3339(clock.now())
-    return store.Session(
-        id=plan.session,
-        agent=plan.runtime.name,
-        runtime=plan.runtime.name,
-        runtime_session=plan.runtime_session,
-        cwd=str(plan.cwd),
-        state="working",
-        source="process",
-        seen_at=now,
-        started_at=now,
-        holder=identity(os.getpid()),
-        mark=mark,
-    )
+    Where an agent fails before its first answer, and another may be tried, that one's events follow; ``say``
+    hears of it.
+    """
+    tried, story, number = [*begun.route.passed_over], Story(), 0
+    left: Tried | None = None
+    for place, agent in enumerate(begun.route.candidates):
+        others = begun.route.candidates[place + 1 :]
+        call = _Call(world, begun, agent, first=place == 0, others=bool(others))
+        asked = begun.request if place == 0 else _next_request(begun, agent, left, story)
+        here = Story()
+        async with aclosing(_attempted(call, asked, stop, here)) as heard:
+            async for event in heard:
+                number += 1
+                if event.result is None:
+                    yield msgspec.structs.replace(event, seq=number)
+        result = event.result
+        assert result is not None
+        answered = here.answered(result.error)
+        if not others or stop.is_set() or not _goes_on(world, begun, result, answered=answered):
+            result = msgspec.structs.replace(result, tried=tuple(tried), work=await _work(begun))
+            try:
+                yield msgspec.structs.replace(event, seq=number, result=result)
+            finally:
+                if result.error is None:
+                    await note_end(world, agent, None)
+            return
+        number -= 1
+        assert result.error is not None
+        tried.append(Tried(agent.name, result.error))
+        if answered:
+            story.go_on(here)
+            left = tried[-1]
+        say(f"{agent.name} failed ({result.error.kind}): going on with {others[0].name}")
 
 
-async def run(world: World, request: RunRequest, stop: asyncio.Event) -> AsyncGenerator[Event]:
+class _Call(msgspec.Struct, frozen=True):
+    """One agent of a run's route, the ``first`` or one that is called instead of it."""
+
+    world: World
+    begun: Run
+    agent: Agent
+    first: bool
+    others: bool
+
+    def planned(self, request: RunRequest) -> tuple[RunRequest, Plan]:
+        """What is asked of it, within the time that is left and where the run works by now, and its plan."""
+        plan = self.begun.plan if self.first else _next_plan(self.world, request, self.agent, self.begun.plan)
+        bound = self.begun.space.bound(request, plan.runtime)
+        return _timed(self.world, self.begun, bound), plan
+
+    async def start(self, request: RunRequest) -> Attempt:
+        """Start the agent, where the run works. A checkout takes its time, and is not left half done."""
+        from remuda.dispatch.limits import aside
+
+        await aside(self.begun.space.enter)
+        asked, plan = self.planned(request)
+        return attempt(
+            self.world,
+            asked,
+            plan,
+            others=self.others,
+            instead=not self.first,
+            announce=self.begun.announce,
+        )
+
+
+async def _attempted(
+    call: _Call, request: RunRequest, stop: asyncio.Event, story: Story
+) -> AsyncGenerator[Event]:
+    """One attempt, from its turn to its end, which ``story`` remembers."""
+    async with AsyncExitStack() as held:
+        tries = call.begun.first if call.first else None
+        if tries is None:
+            asked, plan = call.planned(request)
+            waited = await turn(call.world, asked, plan, held, stop, others=call.others)
+            tries = waited or await call.start(request)
+        held.callback(tries.held.close)
+        async with aclosing(events(call.world, tries, stop)) as heard:
+            async for event in heard:
+                story.hear(event.update)
+                yield event
+        story.unseen = story.unseen or tries.answered
+
+
+def _goes_on(world: World, begun: Run, result: Result, *, answered: bool) -> bool:
+    """Whether the next agent is tried, and there is time left for it."""
+    if not goes_on(result.error, answered=answered, elsewhere=begun.request.resume_elsewhere):
+        return False
+    return _time_left(world, begun) != 0
+
+
+def _time_left(world: World, begun: Run) -> float | None:
+    """Seconds that are left of the whole run; None where it has no end."""
+    given = begun.request.timeout
+    timeout = world.config.run.timeout if given is None else given
+    return max(begun.began + timeout - time.monotonic(), 0.0) if timeout else None
+
+
+def _timed(world: World, begun: Run, request: RunRequest) -> RunRequest:
+    """The same, within the time that is left of the whole run."""
+    left = _time_left(world, begun)
+    return request if left is None else msgspec.structs.replace(request, timeout=max(left, _INSTANT))
+
+
+def _next_request(begun: Run, agent: Agent, left: Tried | None, story: Story) -> RunRequest:
+    """What the next agent is asked: the same, with the record of what was done where one has ``left`` work
+    behind. A model and arguments of its own mean something to the runtime only that they were meant for."""
+    asked = begun.request
+    if left is not None:
+        prompt = handed_over(asked.prompt, left.agent, left.error.kind, story, f"record-{uuid4()}")
+        asked = msgspec.structs.replace(asked, prompt=prompt)
+    if agent.runtime != begun.plan.runtime.name:
+        asked = msgspec.structs.replace(asked, model=None, extra=())
+    return asked
+
+
+def _next_plan(world: World, request: RunRequest, agent: Agent, first: Plan) -> Plan:
+    """A session of its own, in the folder of the first."""
+    return msgspec.structs.replace(plan_for(world, request, agent), cwd=first.cwd)
+
+
+async def _work(begun: Run) -> Work | None:
+    """What was done in a worktree of the run's own, if it has one."""
+    import asyncio
+
+    return await asyncio.to_thread(begun.space.handed_back)
+
+
+@asynccontextmanager
+async def _begun(world: World, request: RunRequest, announce: Announce | None) -> AsyncIterator[Run]:
+    """:func:`begin` beside the event loop, for a checkout takes its time. What was begun is ended, whoever
+    stopped waiting for it."""
+    import asyncio
+
+    beginning = begin(world, request, announce)
+    entering = asyncio.ensure_future(asyncio.to_thread(beginning.__enter__))
+    with ExitStack() as held:
+        try:
+            begun = await asyncio.shield(entering)
+        finally:
+            while not entering.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait((entering,))
+            if not entering.exception():
+                held.push(beginning.__exit__)
+        yield begun
+
+
+async def run(
+    world: World,
+    request: RunRequest,
+    stop: asyncio.Event,
+    announce: Announce | None = None,
+    say: Say = log.info,
+) -> AsyncGenerator[Event]:
     """Begin and follow in one, for programs that have an event loop already. A guard that nobody has seen at
     work is proven first."""
-    if runtime := proving.due(world, request):
-        await proving.prove(world, runtime, log.info)
-    with begin(world, request) as begun:
-        async with aclosing(follow(world, begun, stop)) as events:
-            async for event in events:
-                yield event
+    for runtime in proving.due(world, request):
+        await proving.prove(world, runtime, say)
+    async with (
+        _begun(world, request, announce) as begun,
+        aclosing(follow(world, begun, stop, say)) as heard,
+    ):
+        async for event in heard:
+            yield event

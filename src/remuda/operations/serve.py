@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,6 +11,9 @@ from remuda.core.errors import RemudaError
 from remuda.core.paths import Folders
 from remuda.hooks import standing, starting, wire
 from remuda.operations.world import World
+
+if TYPE_CHECKING:
+    from remuda.hooks.resident import Host
 
 _GRACE = 5.0
 
@@ -26,13 +30,24 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def serve(world: World, idle: float | None, *, keep: bool, ready: Callable[[Status], None]) -> None:
-    """Be the resident process until it is idle for that long, or without end."""
+def serve(
+    world: World,
+    idle: float | None,
+    *,
+    keep: bool,
+    ready: Callable[[Status], None],
+    hosting: Callable[[], Host],
+) -> None:
+    """Be the resident process until it is idle for that long, or without end. ``hosting`` loads the surface
+    that answers whatever is no hook."""
     from remuda.hooks.resident import serve as resident
 
     seconds = world.config.serve.idle if idle is None else idle
     if not resident(
-        world.folders, idle=None if keep else seconds, ready=lambda: ready(status(world.folders))
+        world.folders,
+        idle=None if keep else seconds,
+        ready=lambda: ready(status(world.folders)),
+        hosting=hosting,
     ):
         found = status(world.folders)
         who = f" as process {found.pid}" if found.pid else ""

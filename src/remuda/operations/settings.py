@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,8 @@ import msgspec
 from remuda.core import config
 from remuda.core.errors import NotFoundError
 from remuda.operations.world import World
+
+_PASSWORD = re.compile(r"(//[^/:@]*:|[?&]password=)(?:[^/]*(?=@)|[^&]*)")
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -30,13 +33,13 @@ class Settings(msgspec.Struct, frozen=True):
 def settings(world: World) -> Settings:
     """Every key and its value in force."""
     project = config.project_file(world.cwd)
-    flat = _flat("", msgspec.to_builtins(world.config))
+    flat = _flat("", _told(world))
     return Settings(str(world.folders.config_file), str(project) if project else None, flat)
 
 
 def get(world: World, key: str) -> Setting:
     """One key, or a whole table."""
-    value: object = msgspec.to_builtins(world.config)
+    value: object = _told(world)
     for part in key.split("."):
         if not isinstance(value, dict) or part not in value:
             raise NotFoundError(f"there is no setting {key!r}", "'remuda config list' shows every key.")
@@ -56,6 +59,14 @@ def _value(text: str) -> object:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def _told(world: World) -> dict[str, object]:
+    """The configuration as it may be shown: without the password of the database."""
+    told: dict[str, object] = msgspec.to_builtins(world.config)
+    if world.config.database_url:
+        told["database_url"] = _PASSWORD.sub(r"\1…", world.config.database_url)
+    return told
 
 
 def _flat(prefix: str, value: object) -> list[Setting]:

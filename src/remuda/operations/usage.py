@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import msgspec
 
 from remuda.core.database import opened
 from remuda.core.errors import NotFoundError, UsageError
+from remuda.operations.environment import home_of
 from remuda.operations.world import World
 from remuda.runtimes import registry
 from remuda.runtimes.transcripts import Places, Transcripts, TranscriptSummary
@@ -49,8 +51,19 @@ def usage(world: World, request: UsageRequest) -> Report:
     if request.refresh or request.runtime:
         chosen = _chosen(request.runtime)
         if request.refresh:
-            ledger.refresh(world.folders.database, chosen, places(world))
+            _refresh(world, chosen)
     return report(world.folders.database, known, question)
+
+
+def _refresh(world: World, chosen: Mapping[str, Transcripts]) -> None:
+    """Read what is new, in the homes of the agents that have one of their own as well."""
+    usual = places(world)
+    ledger.refresh(world.folders.database, chosen, usual)
+    for agent in map(world.roster.get, world.config.agents):
+        if agent.home is not None and agent.runtime in chosen:
+            environ = {**world.environ, **home_of(agent, world.herd.get(agent.runtime))}
+            own = msgspec.structs.replace(usual, environ=environ)
+            ledger.refresh(world.folders.database, {agent.runtime: chosen[agent.runtime]}, own)
 
 
 def parse_transcript(runtime: str, path: Path) -> TranscriptSummary | None:

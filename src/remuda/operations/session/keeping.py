@@ -22,6 +22,7 @@ from remuda.core.processes import Command, Process, started
 from remuda.operations.guarding import bounded, supervised
 from remuda.operations.preparation import command_of, found_program, keep, turn_of
 from remuda.operations.requests import Plan
+from remuda.operations.sandboxing import contained
 from remuda.operations.session import requests
 from remuda.operations.world import World, open_world
 from remuda.prompts import delivery
@@ -37,6 +38,7 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
     """What a keeper is told: which session it keeps, and what was asked for."""
 
     session: str
+    agent: str
     runtime: str
     runtime_session: str
     resume: bool
@@ -124,7 +126,14 @@ def _prepared(world: World, charge: Charge, scratch: Path) -> tuple[Command, Con
     runtime = world.herd.get(charge.runtime)
     connect = runtime.connect
     assert connect is not None
-    plan = Plan(runtime, charge.cwd, charge.session, charge.runtime_session, charge.resume)
+    plan = Plan(
+        world.roster.get(charge.agent),
+        runtime,
+        charge.cwd,
+        charge.session,
+        charge.runtime_session,
+        charge.resume,
+    )
     found = found_program(world, runtime)
     turn = turn_of(world, run, plan, scratch)
     if run.capability is None:
@@ -135,7 +144,8 @@ def _prepared(world: World, charge: Charge, scratch: Path) -> tuple[Command, Con
     invocation = build(turn)
     keep(turn, invocation)
     channel = runtime.guarding.channel or Channel("connection", (), connect.verified)
-    command = delivery.deliver(command_of(found, turn, invocation), channel, "", invocation.files, scratch)
+    walled = contained(world, run, plan, turn, invocation, command_of(found, turn, invocation))
+    command = delivery.deliver(walled, channel, "", invocation.files, scratch)
     return command, connect.connection(turn), _post(world, charge, connect)
 
 
@@ -144,7 +154,7 @@ def _post(world: World, charge: Charge, connect: Connect) -> Post:
     run = charge.request.run
     return Post(
         session=charge.session,
-        agent=charge.runtime,
+        agent=charge.agent,
         database=world.folders.database,
         place=orders.folder_of(world.folders.runtime, charge.session),
         record=world.folders.data / "sessions" / charge.session,

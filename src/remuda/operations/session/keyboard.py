@@ -34,6 +34,10 @@ class UndeliveredError(RemudaError):
     """A text that was typed, of which nothing tells that it arrived."""
 
 
+class UntypableError(UsageError):
+    """A text that a terminal never takes."""
+
+
 class Witness:
     """Watches a transcript for a text that is about to be typed."""
 
@@ -56,6 +60,14 @@ class Witness:
         if source is None or self._transcripts is None:
             return None
         told = self._transcripts.prompts(source, self._before.get(source, Mark())).texts
+        return str(source.path) if any(_same(each, text) for each in told) else None
+
+    def saw_ever(self, text: str) -> str | None:
+        """Where the text was written down at any time, or None."""
+        source = self._source()
+        if source is None or self._transcripts is None:
+            return None
+        told = self._transcripts.prompts(source, Mark()).texts
         return str(source.path) if any(_same(each, text) for each in told) else None
 
     def _source(self) -> Source | None:
@@ -83,22 +95,25 @@ def _same(told: str, text: str) -> bool:
 
 
 async def send(
-    world: World, session: Session, text: str, *, follow: bool, wait: float
+    world: World, session: Session, text: str, *, follow: bool, wait: float, ident: str = ""
 ) -> AsyncGenerator[Accepted | Receipt | Event]:
-    """Paste a text into the pane once it is ready, submit it, and wait for the proof that it arrived."""
+    """Paste a text into the pane once it is ready, submit it, and wait for the proof that it arrived. One
+    that was begun before under the same ``ident`` is looked for first."""
     runtime = world.herd.get(session.runtime)
     terminal = panes.manifest_of(world, session.runtime).terminal
     text = screens.armoured(terminal, runtime.disarm(text))
     if reason := screens.objection(terminal, text):
-        raise UsageError(
+        raise UntypableError(
             f"{runtime.title}'s terminal does not take this text: {reason}",
             "Put it into a file and name that, or use a session with --mode connection.",
         )
     session = await _ready(world, session, wait)
     witness = Witness(world, session, runtime)
-    ident = _accepted(world, session, text)
+    begun = ident != "" and store.message(world.folders.database, ident) is not None
+    ident = ident if begun else _accepted(world, session, text, ident or ulid())
     yield Accepted(message=ident)
-    proof = await _typed(world, session, terminal, text, witness)
+    proof = await _again(world, session, terminal, text, witness) if begun else None
+    proof = proof or await _typed(world, session, terminal, text, witness)
     now = clock.rfc3339(clock.now())
     store.move(world.folders.database, ident, "arrived" if proof else "lost", now, proof or "")
     if proof is None:
@@ -111,10 +126,23 @@ async def send(
         await _until_ready(world, session)
 
 
-def _accepted(world: World, session: Session, text: str) -> str:
+async def _again(
+    world: World, session: Session, terminal: Terminal, text: str, witness: Witness
+) -> str | None:
+    """What proves that a text arrived that somebody had begun to type. Where nothing does, whatever is left
+    of it is taken away."""
+    if (where := witness.saw_ever(text)) is not None:
+        return f"transcript {where}"
+    if terminal.clear and (found := panes.pane_of(session)) is not None:
+        panes.server(world).keys(found, terminal.clear * _LINES)
+        await asyncio.sleep(_SHORT)
+    return None
+
+
+def _accepted(world: World, session: Session, text: str, ident: str) -> str:
     now = clock.rfc3339(clock.now())
     message = store.Message(
-        id=ulid(),
+        id=ident,
         session=session.id,
         state="sent",
         text=None,

@@ -15,8 +15,10 @@ from remuda.core.events import Failure
 from remuda.core.files import private_folder, write_new
 from remuda.core.identity import identity, lives, pid_of
 from remuda.core.processes import exit_status
+from remuda.operations.environment import home_of
 from remuda.operations.preparation import command_of, found_program, keep, turn_of
 from remuda.operations.requests import Plan
+from remuda.operations.sandboxing import contained
 from remuda.operations.session import requests
 from remuda.operations.session.requests import StartRequest
 from remuda.operations.world import World
@@ -36,6 +38,9 @@ _TOGETHER = 0.05
 _BETWEEN = 0.15
 _STILL = 0.3
 _LONGEST = 1.0
+_PATIENT = 5.0
+"""Seconds for an arrow to move a mark. To press it again too early would be to press it twice."""
+
 _FRESH = 1.0
 """Seconds for which a state that is on record need not be written down again."""
 
@@ -130,6 +135,11 @@ def strays(world: World, alive: set[str]) -> tuple[str, ...]:
     return tuple(name for name in names if tmux.kill(name))
 
 
+def agreed(world: World, request: StartRequest) -> frozenset[str]:
+    """The kinds of dialogs that may be answered."""
+    return frozenset((*world.config.sessions.consent, *request.consent))
+
+
 def start(world: World, request: StartRequest, plan: Plan, session: Session) -> Session:
     """Start the agent's terminal interface in a pane of its own."""
     run, runtime = request.run, plan.runtime
@@ -147,7 +157,16 @@ def start(world: World, request: StartRequest, plan: Plan, session: Session) -> 
     for file in invocation.files:
         private_folder((scratch / file.name).parent)
         write_new(scratch / file.name, file.content.encode())
-    command = command_of(found, turn, invocation)
+    command = contained(
+        world,
+        run,
+        plan,
+        turn,
+        invocation,
+        command_of(found, turn, invocation),
+        terminal=True,
+        trusted="trust" in agreed(world, request),
+    )
     env = {**command.env, reaper.MARK: session.mark or ""}
     born = server(world).new(session.id, command.argv, env, command.cwd)
     then = msgspec.structs.replace(session, pane=born.id, holder=identity(born.pid))
@@ -182,7 +201,7 @@ async def wait_for(
             since = (since or loop.time()) if good(screen) else None
             if since is not None and loop.time() >= since + _STILL:
                 return session, pane.Waited(screen=screen, text=view.text)
-            if await _press(tmux, session, screen, consent, presses):
+            if await _press(tmux, session, manifest, screen, consent, presses):
                 await asyncio.sleep(_STILL)
             elif loop.time() >= end or _stuck(screen, consent, presses):
                 return session, pane.Waited(screen=screen, text=view.text)
@@ -236,7 +255,12 @@ async def press(tmux: Tmux, found: Pane, keys: tuple[str, ...]) -> None:
 
 
 async def _press(
-    tmux: Tmux, session: Session, screen: Screen, consent: frozenset[str], presses: dict[str, int]
+    tmux: Tmux,
+    session: Session,
+    manifest: Manifest,
+    screen: Screen,
+    consent: frozenset[str],
+    presses: dict[str, int],
 ) -> bool:
     """Answer a dialog, where that is allowed and was not tried too often; whether that was done."""
     found, rule = pane_of(session), screen.rule or ""
@@ -244,27 +268,33 @@ async def _press(
         return False
     presses[rule] = presses.get(rule, 0) + 1
     with contextlib.suppress(*GONE):
-        await _answer(tmux, found, screen.keys)
+        await _answer(tmux, found, manifest, screen)
     return True
 
 
-async def _answer(tmux: Tmux, found: Pane, keys: tuple[str, ...]) -> None:
+async def _answer(tmux: Tmux, found: Pane, manifest: Manifest, screen: Screen) -> None:
     """Press the keys of a dialog, each one only when the one before has shown: a program that is still
-    drawing may miss a key, and what follows would then mean something else. A digit names its answer, which
-    may have been marked before."""
-    loop = asyncio.get_running_loop()
-    for number, key in enumerate(keys):
-        before = tmux.capture(found)
+    drawing may miss a key, and what follows would then mean something else. What comes after an arrow is left
+    to the next look, for the mark may move once more: a key that seemed lost may just have been late."""
+    for key in screen.keys[:-1]:
+        before = tmux.look(found).text
         tmux.keys(found, (key,))
-        if number == len(keys) - 1:
+        if not await _shown(tmux, found, manifest, screen, key, before) or key in pane.ARROWS:
             return
-        end = loop.time() + _LONGEST
-        while tmux.capture(found) == before:
-            if loop.time() >= end:
-                if not key.isdigit():
-                    return
-                break
-            await asyncio.sleep(_TOGETHER)
+    tmux.keys(found, screen.keys[-1:])
+
+
+async def _shown(tmux: Tmux, found: Pane, manifest: Manifest, screen: Screen, key: str, before: str) -> bool:
+    """Wait until the screen tells that a key of a dialog was taken; whether that can be believed."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + (_PATIENT if key in pane.ARROWS else _LONGEST)
+    while True:
+        view, late = tmux.look(found), loop.time() >= end
+        now = screens.classify(manifest, view.text, view.title)
+        taken = pane.taken(key, screen, now, changed=view.text != before, late=late)
+        if taken is not None:
+            return taken
+        await asyncio.sleep(_TOGETHER)
 
 
 def _stuck(screen: Screen, consent: frozenset[str], presses: dict[str, int]) -> bool:
@@ -309,10 +339,18 @@ def places_of(world: World, session: Session) -> Places:
     """Where the transcript of a session may lie."""
     own = requests.read(session.options).run.env if session.name else {}
     return Places(
-        environ={**world.environ, **own},
+        environ={**world.environ, **_home(world, session), **own},
         kept=world.folders.data / "sessions",
         folders=(Path(session.cwd),),
     )
+
+
+def _home(world: World, session: Session) -> dict[str, str]:
+    """What gives the session's agent a home of its own, if it is still configured."""
+    with contextlib.suppress(RemudaError):
+        agent = world.roster.get(session.agent)
+        return home_of(agent, world.herd.get(agent.runtime))
+    return {}
 
 
 def record_folder(world: World, session: Session) -> Path:

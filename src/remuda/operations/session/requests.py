@@ -25,13 +25,15 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``run`` is what it has in common with a run; its prompt may be empty. ``consent`` are the kinds of dialogs
     that may be answered for the user, beside those of the configuration. ``wait`` is how many seconds to wait
-    until it takes prompts.
+    until it takes prompts. One that is ``opened`` for a message may close by itself after it (``closes``).
     """
 
     name: str
     mode: Wanted = "auto"
     consent: tuple[str, ...] = ()
     wait: float = 120.0
+    opened: bool = False
+    closes: bool = False
     run: RunRequest
 
 

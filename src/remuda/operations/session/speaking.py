@@ -54,17 +54,18 @@ def running(world: World, word: str) -> Session:
 
 
 async def send(
-    world: World, word: str, text: str, *, follow: bool = False, wait: float = 60.0
+    world: World, word: str, text: str, *, follow: bool = False, wait: float = 60.0, ident: str = ""
 ) -> AsyncGenerator[Accepted | Receipt | Event]:
     """Send a prompt: it is accepted, then there is a receipt, and with ``follow`` what happens up to the end
-    of the turn. A pane must be ready for it within so many seconds; a keeper lets it wait for its turn."""
+    of the turn. A pane must be ready for it within so many seconds; a keeper lets it wait for its turn. Under
+    an ``ident`` of the caller's it is sent only once, however often that is asked."""
     delivery.check_prompt(text)
     session = running(world, word)
     if session.mode == "tmux":
-        async for said in keyboard.send(world, session, text, follow=follow, wait=wait):
+        async for said in keyboard.send(world, session, text, follow=follow, wait=wait, ident=ident):
             yield said
         return
-    async with aclosing(_told(world, session, orders.Send(text=text, follow=follow))) as replies:
+    async with aclosing(_told(world, session, orders.Send(text=text, follow=follow, ident=ident))) as replies:
         async for reply in replies:
             if isinstance(reply, orders.Told):
                 yield reply.event

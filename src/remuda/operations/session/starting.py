@@ -20,8 +20,10 @@ from remuda.core.identity import identity
 from remuda.core.ids import ulid
 from remuda.core.reaper import MARK
 from remuda.operations import proving
+from remuda.operations.environment import home_of
+from remuda.operations.peer import attending, presence
 from remuda.operations.preparation import found_program, plan_run
-from remuda.operations.requests import Plan
+from remuda.operations.requests import Plan, check_options
 from remuda.operations.session import keeping, looking, panes, requests
 from remuda.operations.session.requests import Held, StartRequest
 from remuda.operations.world import World
@@ -30,8 +32,6 @@ from remuda.runtimes.base import Runtime
 from remuda.runtimes.transcripts import Places, Wanted
 from remuda.sessions import eventlog, store
 from remuda.sessions.store import Session
-
-_KEPT = "keeper.log"
 
 
 class StartFailedError(RemudaError):
@@ -48,17 +48,19 @@ async def start(world: World, request: StartRequest, say: Callable[[str], None])
     requests.check_name(request.name)
     if request.run.prompt:
         delivery.check_prompt(request.run.prompt)
+    check_options(request.run)
     plan = plan_run(world, request.run)
     found_program(world, plan.runtime)
     mode = mode_of(request, plan.runtime)
     if plan.resume and not _has_history(world, plan):
         plan = msgspec.structs.replace(plan, resume=False)
-    if mode == "connection" and (runtime := proving.due(world, request.run)):
-        await proving.prove(world, runtime, say)
+    if mode == "connection" and plan.runtime.name in {each.name for each in proving.due(world, request.run)}:
+        await proving.prove(world, plan.runtime, say)
     session = _recorded(world, request, plan, mode)
+    presence.announce(world, session, opened=request.opened, closes=request.closes)
     if mode == "tmux":
-        return await _in_pane(world, request, plan, session)
-    return await _kept(world, request, plan, session)
+        return attending.announced(world, await _in_pane(world, request, plan, session))
+    return attending.announced(world, await _kept(world, request, plan, session))
 
 
 def mode_of(request: StartRequest, runtime: Runtime) -> Held:
@@ -86,7 +88,7 @@ def _recorded(world: World, request: StartRequest, plan: Plan, mode: Held) -> Se
         Session(
             id=plan.session,
             name=request.name,
-            agent=plan.runtime.name,
+            agent=plan.agent.name,
             runtime=plan.runtime.name,
             runtime_session=plan.runtime_session,
             cwd=str(plan.cwd),
@@ -109,9 +111,8 @@ async def _in_pane(world: World, request: StartRequest, plan: Plan, session: Ses
         reason = error.message if isinstance(error, RemudaError) else "it was broken off"
         looking.lost(world, session, reason)
         raise
-    agreed = frozenset((*world.config.sessions.consent, *request.consent))
     session, waited = await panes.wait_for(
-        world, session, lambda screen: screen.state == "ready", request.wait, agreed
+        world, session, lambda screen: screen.state == "ready", request.wait, panes.agreed(world, request)
     )
     if session.state == "exited":
         raise StartFailedError(Failure("start_failed", _last_words(session, waited.text)))
@@ -131,6 +132,7 @@ async def _kept(world: World, request: StartRequest, plan: Plan, session: Sessio
     """Start the keeper and wait for its word."""
     charge = keeping.Charge(
         session=session.id,
+        agent=plan.agent.name,
         runtime=plan.runtime.name,
         runtime_session=plan.runtime_session,
         resume=plan.resume,
@@ -172,7 +174,8 @@ def _has_history(world: World, plan: Plan) -> bool:
     if store.messages(world.folders.database, plan.session, ("arrived",)):
         return True
     transcripts = plan.runtime.transcripts
-    places = Places(environ=world.environ, kept=folder.parent, folders=(plan.cwd,))
+    environ = {**world.environ, **home_of(plan.agent, plan.runtime)}
+    places = Places(environ=environ, kept=folder.parent, folders=(plan.cwd,))
     wanted = Wanted(session=plan.runtime_session, cwd=plan.cwd)
     return transcripts is not None and transcripts.find(places, wanted) is not None
 
@@ -181,7 +184,7 @@ def _spawned(world: World, session: Session) -> subprocess.Popen[bytes]:
     """The keeper, detached from us: it has its own session, no terminal, and none of our marks."""
     environ = {name: value for name, value in world.environ.items() if name != MARK}
     folder = private_folder(world.folders.data / "sessions" / session.id)
-    handle = os.open(folder / _KEPT, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    handle = os.open(folder / eventlog.ASIDE, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         return subprocess.Popen(
             [sys.executable, "-I", "-c", keeping.PROGRAM],
@@ -233,13 +236,15 @@ async def resume(world: World, asked: ResumeRequest, say: Callable[[str], None])
     known = requests.read(session.options)
     request = msgspec.structs.replace(
         known,
+        opened=False,
+        closes=False,
         wait=asked.wait,
         consent=(*known.consent, *asked.consent),
         run=msgspec.structs.replace(
             known.run,
             session=session.id,
             cwd=None,
-            agent=session.runtime,
+            agent=session.agent,
             env={**known.run.env, **asked.env},
         ),
     )

@@ -20,12 +20,11 @@ import msgspec
 
 from remuda.core import evidence, paths
 from remuda.core.config import Config, RuntimeConfig
-from remuda.core.environment import BASE, allowed, without
+from remuda.core.environment import BASE, ENDPOINT, allowed, without
 from remuda.core.errors import RemudaError
 from remuda.core.events import Event, Failure, Result
 from remuda.core.files import private_folder
 from remuda.dispatch import installation
-from remuda.operations.environment import ENDPOINT
 from remuda.operations.guardinstall import Request, install
 from remuda.operations.run import RunRequest, run
 from remuda.operations.verification import enclosure
@@ -173,6 +172,7 @@ class Worker:
             permission=deed.permission,
             capability=deed.capability,
             unproven=True,
+            nested=True,
             session=session,
             timeout=min(self._timeout or within, within),
             env=self._variables(deed),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from remuda.core.errors import EXIT_OK
+from remuda.surfaces.cli.values import AGENTS
 
 
 @click.command()
@@ -19,7 +20,12 @@ from remuda.core.errors import EXIT_OK
 )
 @click.option("--runtime", default="", metavar="NAME", help="Whose hook this is, for the record.")
 @click.option("--path", is_flag=True, help="Only print where the installed hook program is.")
-@click.option("--agent", metavar="NAME", help="With --path: of which agent; default: the active one.")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    shell_complete=AGENTS,
+    help="With --path: of which agent; default: the active one.",
+)
 def hook(event: str, payload: str | None, dialect: str, runtime: str, path: bool, agent: str | None) -> int:
     """Answer an agent CLI's hook: judge the tool call in a payload before it runs.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from remuda.surfaces.cli.values import AGENTS
+
 _RAW = {"ignore_unknown_options": True, "help_option_names": []}
 
 
@@ -16,7 +18,7 @@ def _launch(name: str | None, arguments: tuple[str, ...]) -> int:
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=AGENTS)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def launch(name: str | None, arguments: tuple[str, ...]) -> int:
     """Launch the agent NAME (default: the active one) interactively in this terminal.

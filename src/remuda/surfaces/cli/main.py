@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from remuda import __version__
-from remuda.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, RemudaError
+from remuda.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, RemudaError, of_system
 from remuda.surfaces.cli.overview import AGENTS, VERBS, overview
 
 PLACES = {name: place for name, place, _ in VERBS}
@@ -44,11 +44,11 @@ class VerbGroup(click.Group):
 
 
 def _shorthand(name: str) -> click.Command | None:
-    """The verb that launches the runtime of this name, if there is one."""
-    from remuda.operations.world import is_runtime
+    """The verb that launches the agent or runtime of this name, if there is one."""
+    from remuda.operations.world import can_be_launched
     from remuda.surfaces.cli.launch import shorthand
 
-    return shorthand(name) if is_runtime(name) else None
+    return shorthand(name) if can_be_launched(name) else None
 
 
 @click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -70,14 +70,24 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except RemudaError as error:
-        click.echo(f"remuda: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"  {error.hint}", err=True)
+        _complain(error.message, error.hint)
         return error.exit_code
+    except UnicodeEncodeError:
+        _complain(
+            "an argument, a variable or the folder's path is not valid UTF-8", "Convert it to UTF-8 first."
+        )
+        return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except OSError as error:
-        place = f" {error.filename}" if error.filename else ""
-        click.echo(f"remuda: the system refused{place}: {error.strerror}", err=True)
+        _complain(of_system(error).message)
         return EXIT_FAILED
     return code if isinstance(code, int) else 0
+
+
+def _complain(message: str, hint: str = "") -> None:
+    """What went wrong, and the next step; not in characters that steer a terminal, whoever they are from."""
+    from remuda.surfaces.cli.progress import printable
+
+    text = f"remuda: {message}\n  {hint}" if hint else f"remuda: {message}"
+    click.echo(printable(text, keep="\n\t"), err=True)

@@ -74,7 +74,7 @@ class Progress:
         if self._live:
             if self._open != "message":
                 self._close()
-            sys.stdout.write(_printable(text, keep="\n\t"))
+            sys.stdout.write(printable(text, keep="\n\t"))
             sys.stdout.flush()
             self._open = None if text.endswith("\n") else "message"
 
@@ -84,7 +84,7 @@ class Progress:
             self._close()
             self._talk.write(f"{_DIM if self._colour else ''}· ")
             self._open = "thought"
-        self._talk.write(_printable(text))
+        self._talk.write(printable(text))
         self._talk.flush()
 
     def _result(self, event: Event, result: Result) -> None:
@@ -96,6 +96,13 @@ class Progress:
                 self._paint(_RED, f"✗ {event.agent} failed ({result.error.kind})")
                 + f": {result.error.message}"
             )
+        for each in result.tried:
+            self._say(self._paint(_DIM, f"  tried before: {each.agent} ({each.error.kind})"))
+        if result.work is not None:
+            work = result.work
+            changed = f"{work.files} file(s) changed (+{work.insertions} -{work.deletions})"
+            self._say(f"  {work.commits} commit(s), {changed} on the branch {work.branch}")
+            self._say(f"  in {_short(work.path)}")
         if result.refused:
             self._say(
                 f"! {len(result.refused)} tool call(s) refused: {', '.join(result.refused)}. "
@@ -138,10 +145,10 @@ def _input(call: ToolCall) -> str:
 
 def _short(text: str, limit: int = 160) -> str:
     """One line, no control characters, at most ``limit`` long."""
-    line = " ".join(_printable(text).split())
+    line = " ".join(printable(text).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def _printable(text: str, keep: str = "") -> str:
+def printable(text: str, keep: str = "") -> str:
     """Text that cannot steer the terminal."""
     return "".join(char if char.isprintable() or char in keep else " " for char in text)

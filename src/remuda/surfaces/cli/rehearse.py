@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,19 +50,18 @@ def rehearse(scenario: str, port: int, record: Path | None, command: tuple[str, 
 
 
 def _serve(request: RehearseRequest) -> int:
-    """Serve until interrupted, with a line for each request."""
+    """Serve until interrupted, with a line for each request. The signals that end it are taken from the queue
+    rather than handled: however early one comes, it is an orderly end."""
     from remuda.operations.rehearse import serving
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ends = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     with serving(request) as server:
         click.echo(server.url)
         click.echo(f"Use it: REMUDA_ENDPOINT={server.url} remuda run …   (Ctrl-C ends it)", err=True)
         seen = 0
-        try:
-            while True:
-                for heard in server.heard()[seen:]:
-                    seen += 1
-                    click.echo(f"{heard.seq}: {heard.api or heard.path} -> {heard.status}", err=True)
-                time.sleep(0.2)
-        except KeyboardInterrupt:
-            return 0
+        while signal.sigtimedwait(ends, 0.2) is None:
+            for heard in server.heard()[seen:]:
+                seen += 1
+                click.echo(f"{heard.seq}: {heard.api or heard.path} -> {heard.status}", err=True)
+    return 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from remuda.core.errors import EXIT_OK, UsageError
+from remuda.surfaces.cli.values import AMOUNT
 
 if TYPE_CHECKING:
     from remuda.operations.serve import Status
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Stay when idle, too.")
-@click.option(
-    "--idle", type=click.FloatRange(min=0), metavar="SECONDS", help="End after that long without work."
-)
+@click.option("--idle", type=AMOUNT, metavar="SECONDS", help="End after that long without work.")
 @click.option("--status", is_flag=True, help="Tell whether it runs.")
 @click.option("--stop", is_flag=True, help="End it, and wait until it has ended.")
 @click.option("--json", "as_json", is_flag=True, help="The status as one JSON document.")
 def serve(keep: bool, idle: float | None, status: bool, stop: bool, as_json: bool) -> int:
     """Run the process that answers hooks, so that they need not load the guard themselves.
+
+    It also answers HTTP at the same socket: what the verbs do, for programs.
 
     It listens on a socket that only you can open, is there once, and ends when it has had nothing to do for
     a while (serve.idle, 5 minutes). You rarely call it: hooks and guarded runs start it when they miss it,
@@ -35,16 +36,18 @@ def serve(keep: bool, idle: float | None, status: bool, stop: bool, as_json: boo
       remuda serve --stop
     """
     from remuda.operations import serve as operation
-    from remuda.operations.world import open_world
+    from remuda.operations.world import bare_world, open_world
 
     if (status and stop) or ((status or stop) and (keep or idle is not None)):
         raise UsageError("--status and --stop stand alone", "Call it once for each.")
-    world = open_world()
+    world = bare_world() if status or stop else open_world()
     if stop:
         ended = operation.stop(world.folders)
         click.echo("it has ended" if ended else "it does not run", err=True)
     elif not status:
-        operation.serve(world, idle, keep=keep, ready=_announce)
+        from remuda.surfaces.http import hosting
+
+        operation.serve(world, idle, keep=keep, ready=_announce, hosting=hosting)
         return EXIT_OK
     if status or as_json:
         _show(operation.status(world.folders), as_json=as_json)

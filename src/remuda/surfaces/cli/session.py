@@ -15,6 +15,7 @@ from remuda.surfaces.cli.sessionscreen import screen
 from remuda.surfaces.cli.sessionsend import do, send, world_of
 from remuda.surfaces.cli.sessionshow import show_session
 from remuda.surfaces.cli.sessionstart import resume, start
+from remuda.surfaces.cli.values import AMOUNT, SEQ
 
 if TYPE_CHECKING:
     from remuda.operations.world import World
@@ -129,16 +130,18 @@ def stop(names: tuple[str, ...]) -> None:
 @session.command()
 @named()
 @click.option("--read-only", is_flag=True, help="Only watch (a pane).")
-@click.option("--since", type=click.IntRange(min=0), default=0, help="Begin behind this event.")
+@click.option("--since", type=SEQ, default=0, help="Begin behind this event.")
 @as_json
 def attach(name: str, read_only: bool, since: int, as_json: bool) -> int:
     """Be there: in the agent's terminal interface (leave with Ctrl-B D), or as its events come (Ctrl-C)."""
+    from remuda.operations.peer.presence import adopt
     from remuda.operations.session.panes import attachment
     from remuda.operations.session.speaking import running
 
     world = world_of()
     found = running(world, name)
     if found.mode == "tmux":
+        adopt(world, found)
         argv, env = attachment(world, found, read_only=read_only)
         os.execvpe(argv[0], argv, env)  # noqa: S606 - the terminal is handed over for good
     return do(_watch(world, found.id, since, as_json))
@@ -160,7 +163,7 @@ async def _watch(world: World, name: str, since: int, as_json: bool) -> int:
 @session.command()
 @click.option(
     "--older-than",
-    type=click.FloatRange(min=0),
+    type=AMOUNT,
     default=30.0,
     show_default=True,
     metavar="DAYS",

@@ -7,22 +7,18 @@ from typing import Any
 
 import click
 
-Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+from remuda.surfaces.cli.values import Complete, completing
 
 
 def _known(which: str) -> Complete:
-    def complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-        from remuda.core.errors import RemudaError
+    def offered() -> list[str]:
         from remuda.operations.session import names
         from remuda.operations.world import bare_world
 
-        try:
-            found: list[str] = getattr(names, which)(bare_world())
-        except RemudaError:  # a shell that completes has no use for an error
-            return []
-        return [name for name in found if name.startswith(begun)]
+        found: list[str] = getattr(names, which)(bare_world())
+        return found
 
-    return complete
+    return completing(offered)
 
 
 RUNNING, ENDED = _known("running"), _known("ended")

@@ -11,8 +11,9 @@ import click
 
 from remuda.core.errors import EXIT_OK
 from remuda.surfaces.cli.output import as_json, write_json
-from remuda.surfaces.cli.run import read_prompt
+from remuda.surfaces.cli.runoptions import read_prompt
 from remuda.surfaces.cli.sessionnames import named
+from remuda.surfaces.cli.values import AMOUNT
 
 if TYPE_CHECKING:
     from remuda.core.events import Event
@@ -46,7 +47,7 @@ def say(text: str) -> None:
 )
 @click.option(
     "--wait",
-    type=click.FloatRange(min=0),
+    type=AMOUNT,
     default=60.0,
     show_default=True,
     metavar="SECONDS",

@@ -9,9 +9,10 @@ import click
 
 from remuda.core.errors import EXIT_OK
 from remuda.surfaces.cli.output import as_json, write_json
-from remuda.surfaces.cli.run import CAPABILITIES, read_prompt, variables
+from remuda.surfaces.cli.runoptions import CAPABILITIES, read_prompt, variables
 from remuda.surfaces.cli.sessionnames import ENDED, named
 from remuda.surfaces.cli.sessionsend import do, receipt_for, say, told, world_of
+from remuda.surfaces.cli.values import AGENTS, AMOUNT, PROFILES, TAGS
 
 if TYPE_CHECKING:
     from remuda.operations.session.speaking import Session
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _WAIT = click.option(
     "--wait",
-    type=click.FloatRange(min=0),
+    type=AMOUNT,
     default=120.0,
     show_default=True,
     metavar="SECONDS",
@@ -35,7 +36,14 @@ _CONSENT = click.option(
 
 @click.command()
 @click.argument("name")
-@click.option("--agent", metavar="NAME", help="The agent; default: the active one ('remuda which').")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    shell_complete=AGENTS,
+    help="The agent; default: the active one ('remuda which').",
+)
+@click.option("--tag", metavar="LABEL", shell_complete=TAGS, help="An agent that carries this label.")
+@click.option("--nested", is_flag=True, help="Let the agent that asks be called itself.")
 @click.option(
     "--mode",
     type=click.Choice(("auto", "connection", "tmux")),
@@ -60,11 +68,18 @@ _CONSENT = click.option(
     show_default=True,
     help="ask: tool calls that need approval are judged by the guard, then put to you; bypass: none ask.",
 )
+@click.option(
+    "--sandbox",
+    metavar="PROFILE",
+    shell_complete=PROFILES,
+    help="Wall the whole agent in: workspace, read-only, offline …",
+)
+@click.option("--unsafe-yes", is_flag=True, help="Confirm the sandbox danger-full-access, which is none.")
 @click.option("--append-system-prompt", metavar="TEXT", help="Add to the agent's system prompt.")
 @click.option("--cwd", type=Path, metavar="DIR", help="The folder to work in; default: this one.")
 @click.option(
     "--idle-timeout",
-    type=click.FloatRange(min=0),
+    type=AMOUNT,
     metavar="SECONDS",
     help="Interrupt a turn in which nothing is heard for so long (connections only).",
 )

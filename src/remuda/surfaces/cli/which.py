@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from remuda.surfaces.cli.output import as_json, draw, table, write_json
+from remuda.surfaces.cli.values import AGENTS
 
 
 @click.command()
@@ -20,8 +21,8 @@ def which(explain: bool, shell_snippet: bool, as_json: bool) -> None:
       launcher_context                              the agent last launched in this repository
       sticky                                        'remuda use NAME'
       config                                        agent = "…" in config.toml
-      sole                                          the only agent installed
-      default                                       copilot
+      sole                                          the only agent that can be called
+      default                                       copilot; 'remuda run' takes it only if it is installed
     """
     from remuda.operations.agents import snippet
     from remuda.operations.agents import which as operation
@@ -43,7 +44,7 @@ def which(explain: bool, shell_snippet: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=AGENTS)
 def use(name: str) -> None:
     """Make the agent NAME your default wherever no stronger source speaks ('remuda which --explain')."""
     from remuda.operations.agents import use as operation

@@ -1,0 +1,1 @@
+"""Durable tasks: handed in, looked at, waited for, followed, cancelled."""
