@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo dev agents tmux agents-lock lock lint test test-fast test-agents fixtures screens docs guard-score bench clean
+.PHONY: help setup demo dev agents tmux postgres bubblewrap agents-lock lock lint test test-fast test-agents fixtures screens docs guard-score bench clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,17 +41,23 @@ agents: dev ## Install the pinned agent CLIs into the cache
 tmux: dev  # installed from the system's packages where there is none
 	@$(BIN)/python tools/tmux.py
 
+postgres: dev  # likewise
+	@$(BIN)/python tools/postgres.py >/dev/null
+
+bubblewrap: dev  # likewise
+	@$(BIN)/python tools/bubblewrap.py
+
 lint: dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test-fast: dev tmux ## Everything but the real agent CLIs
-	$(BIN)/python -m pytest -n 2 tests/unit tests/integration
+test-fast: dev tmux postgres bubblewrap ## Everything but the real agent CLIs
+	$(BIN)/python tools/suite.py -n 3 --dist worksteal tests/unit tests/integration
 
-test-agents: dev agents tmux ## The real agent CLIs, in a namespace without a network
-	$(BIN)/python tools/loopback.py $(BIN)/python tools/agent_suite.py -n 3 tests/agents
+test-agents: dev agents tmux bubblewrap ## The real agent CLIs, in a namespace without a network
+	$(BIN)/python tools/loopback.py $(BIN)/python tools/suite.py -n 3 --dist worksteal tests/agents
 
 test: lint test-fast test-agents ## Everything; this is what CI runs
 

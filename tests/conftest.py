@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 from hypothesis import HealthCheck, settings
+from tests.postgres import postgres, shared_database, shared_store  # noqa: F401 - fixtures
 
 settings.register_profile("remuda", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("remuda")

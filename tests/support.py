@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +19,8 @@ from typing import Self
 TOOLS = ("sh", "bash", "cat", "env", "kill", "rmdir", "setsid", "sleep", "git", "stty")
 PYTHON = f"#!{sys.executable}\n"
 SHELL = "#!/bin/sh\n"
+PATIENCE = 60.0
+"""Seconds for what has to happen at some time: on a busy machine any process may stand still for a while."""
 
 
 class Site:
@@ -78,7 +82,7 @@ class Site:
             env={**self.env, **env},
             input=stdin,
             capture_output=True,
-            timeout=60,
+            timeout=2 * PATIENCE,
         )
         return Ended(ended.returncode, ended.stdout, ended.stderr)
 
@@ -123,7 +127,7 @@ class Ended:
         return error
 
 
-def finish(process: subprocess.Popen[bytes], timeout: float = 30) -> Ended:
+def finish(process: subprocess.Popen[bytes], timeout: float = PATIENCE) -> Ended:
     """Wait for a started command."""
     stdout, stderr = process.communicate(timeout=timeout)
     return Ended(process.returncode, stdout, stderr)
@@ -147,6 +151,28 @@ def stopped(pid: int) -> bool:
     return _status(pid) == "T"
 
 
+def waits(pid: int) -> bool:
+    """Whether a process has an event loop by now, which it leaves in an orderly way."""
+    try:
+        handles = [os.readlink(handle) for handle in Path(f"/proc/{pid}/fd").iterdir()]  # noqa: PTH115
+    except OSError:
+        return False
+    return "anon_inode:[eventpoll]" in handles
+
+
+def sleeps(pid: int) -> int:
+    """How often a process went to sleep of its own accord so far."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+
+
+def settled(pid: int) -> None:
+    """Wait until a process goes round in its event loop, and has been round it some times."""
+    eventually(lambda: waits(pid))
+    before = sleeps(pid)
+    eventually(lambda: sleeps(pid) >= before + 40)
+
+
 def carrying(entry: str) -> list[int]:
     """The living processes with this entry in their environment, this one excepted."""
     found = []
@@ -161,12 +187,19 @@ def carrying(entry: str) -> list[int]:
     return found
 
 
-def eventually(condition: Callable[[], object], seconds: float = 15) -> None:
+def eventually(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
     """Wait until something holds; fails when it never does."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.02)
+
+
+def kill(pid: int) -> None:
+    """Kill a process, and wait until it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not alive(pid))
 
 
 def read_pid(path: Path) -> int:
@@ -178,7 +211,7 @@ def read_pid(path: Path) -> int:
 def python(code: str, *arguments: str, env: Mapping[str, str] | None = None) -> str:
     """What a Python program prints."""
     ended = subprocess.run(
-        [sys.executable, "-c", code, *arguments], env=env, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code, *arguments], env=env, capture_output=True, text=True, timeout=PATIENCE
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -230,7 +263,7 @@ class Terminal:
         self.shown += data.decode("utf-8", "replace")
         return bool(data)
 
-    def expect(self, text: str, seconds: float = 15) -> None:
+    def expect(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until the screen shows a text behind the one that was waited for last."""
         end = time.monotonic() + seconds
         while (place := self.shown.find(text, self._seen)) < 0:
@@ -238,7 +271,7 @@ class Terminal:
             assert time.monotonic() < end, f"{text!r} is not in {self.shown[self._seen :]!r}"
         self._seen = place + len(text)
 
-    def end(self, seconds: float = 15) -> int:
+    def end(self, seconds: float = PATIENCE) -> int:
         """The exit code, 128+n for signal n."""
         end = time.monotonic() + seconds
         while self.process.poll() is None:

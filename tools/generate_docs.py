@@ -24,6 +24,7 @@ from remuda.operations.matrix import markdown
 from remuda.operations.runtimes import report
 from remuda.runtimes import registry, screens
 from remuda.runtimes.base import Runtime
+from remuda.runtimes.cell import Place
 from remuda.surfaces.cli.main import PLACES, cli
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -69,6 +70,44 @@ MEANINGS = {
     "usage.prices.NAME.cached_write": "The same for input that is put into a cache; unset means as above.",
     "runtimes.NAME.binary": "Another program to run for this runtime: a name on `PATH`, or a path.",
     "runtimes.NAME.model": "The model to use when `--model` is not given.",
+    "database_url": "Where tasks, peers and limits are kept: `postgresql://…`; unset means here, in "
+    "SQLite. `REMUDA_DATABASE_URL` wins.",
+    "agents.NAME.runtime": "The runtime that this agent is one of: see [agents.md](agents.md).",
+    "agents.NAME.tags": "Labels by which `--tag` finds it.",
+    "agents.NAME.failover_to": "The agents that take over, in this order, when it cannot.",
+    "agents.NAME.sandbox": "The sandbox profile of all its runs: see [sandbox.md](sandbox.md).",
+    "agents.NAME.secrets": "The scope of `remuda secrets` that it draws from; unset means its own name.",
+    "agents.NAME.home": "The folder where its program keeps settings and logins, for a second account.",
+    "agents.NAME.model": "Its model when `--model` is not given.",
+    "agents.NAME.disabled": "Whether it is never called.",
+    "agents.NAME.limits.rate": "How often it may be called, as `30/m`; also per `s`, `h`, or `10s`.",
+    "agents.NAME.limits.burst": "How many calls may come at once before the rate counts.",
+    "agents.NAME.limits.max_concurrent": "How many runs at a time; 0 means any number.",
+    "dispatch.mode": "`auto`, `explicit`, `round-robin`, `failover`, `tag-routed`: [agents.md](agents.md).",
+    "dispatch.limits.rate": "The same for agents that have no limits of their own.",
+    "dispatch.limits.burst": "The same.",
+    "dispatch.limits.max_concurrent": "The same.",
+    "dispatch.queue_within": "Seconds that a run waits for its turn where limits hold it back.",
+    "dispatch.max_depth": "How many agents may call each other in a row.",
+    "dispatch.cooldown": "Seconds that an agent is left alone after a rate limit that named no time.",
+    "sandboxes.NAME.extends": "The built-in profile that it starts from.",
+    "sandboxes.NAME.description": "What it is for.",
+    "sandboxes.NAME.paths": "Tables of `path` and `mode` (`ro`, `rw`, `none`).",
+    "sandboxes.NAME.network.policy": "`none` (but the model), `loopback`, `allowlist` or `open`.",
+    "sandboxes.NAME.network.allow": "Hosts of an allow-list; `.example.org` means all below it.",
+    "sandboxes.NAME.limits.timeout": "Seconds after which the agent is ended; 0 means no limit.",
+    "sandboxes.NAME.limits.memory": "Memory, as `2GB`.",
+    "sandboxes.NAME.limits.cpu_shares": "Weight on a busy processor; 1024 is what others have.",
+    "sandboxes.NAME.limits.process_count": "How many processes it may have.",
+    "sandboxes.NAME.env.allow": "Variables that get in beside what the agent needs.",
+    "sandboxes.NAME.env.deny": "Variables that do not, whatever else says.",
+    "peer.panes": "Whether `remuda send` opens panes also outside of tmux: see [peers.md](peers.md).",
+    "peer.auto_close_panes": "Whether a pane that was opened for a message closes once its task has ended.",
+    "peer.auto_close_grace_seconds": "How many seconds later.",
+    "tasks.concurrency": "How many tasks a worker carries out at a time.",
+    "tasks.idle": "Seconds without work after which a worker that was started by itself ends.",
+    "tasks.retention_days": "Days that tasks which have ended are kept.",
+    "tasks.lease": "Seconds without a sign of life after which a worker counts as dead.",
 }
 """What each key is for; a key without a line here, or a line without a key, is an error."""
 
@@ -133,7 +172,11 @@ def _keys(prefix: str, struct: type[object]) -> Iterator[tuple[str, tuple[str, s
     for field in info.fields:
         key = f"{prefix}{field.encode_name}"
         match field.type:
-            case inspect.StructType(cls=inner):
+            case (
+                inspect.StructType(cls=inner)
+                | inspect.UnionType(types=(inspect.StructType(cls=inner), inspect.NoneType()))
+                | inspect.UnionType(types=(inspect.NoneType(), inspect.StructType(cls=inner)))
+            ):
                 yield from _keys(f"{key}.", inner)
             case inspect.DictType(value_type=inspect.StructType(cls=inner)):
                 yield from _keys(f"{key}.NAME.", inner)
@@ -253,10 +296,29 @@ def _altered(characters: str) -> str:
     return " ".join([*single, "other control and format characters"] if many else single)
 
 
+def cells() -> str:
+    """What each runtime has inside a sandbox."""
+    header = ("runtime", "may write", "may only read", "finds empty", "its vendor's hosts")
+    return table(header, (_cell(runtime) for runtime in registry.all_runtimes()))
+
+
+def _cell(runtime: Runtime) -> tuple[str, ...]:
+    cell = runtime.cell
+    seen = "" if cell.verified else " (unverified)"
+    places = (" ".join(map(_place, found)) for found in (cell.state, cell.reads, cell.private))
+    return f"`{runtime.name}`{seen}", *places, " ".join(f"`{host}`" for host in cell.hosts)
+
+
+def _place(place: Place) -> str:
+    """As most people have it; where only a variable names it, by that."""
+    base = f"${place.variable}" if place.usual is None else f"~/{place.usual}".rstrip("/")
+    return f"`{base}/{place.below}`".replace("/`", "`")
+
+
 def pages() -> dict[Path, str]:
     """Every page with generated parts, as it should be."""
-    names = ("configuration", "runtimes", "guard", "sessions")
-    configuration, runtimes, guard, sessions = (DOCS / f"{name}.md" for name in names)
+    names = ("configuration", "runtimes", "guard", "sessions", "sandbox-runtimes")
+    configuration, runtimes, guard, sessions, sandbox = (DOCS / f"{name}.md" for name in names)
     rules = block(guard.read_text("utf-8"), "fields", rule_fields())
     return {
         DOCS / "cli.md": cli_page(),
@@ -264,6 +326,7 @@ def pages() -> dict[Path, str]:
         runtimes: block(runtimes.read_text("utf-8"), "matrix", matrix()),
         guard: block(rules, "fixed", fixed_rows()),
         sessions: block(sessions.read_text("utf-8"), "receipts", receipts()),
+        sandbox: block(sandbox.read_text("utf-8"), "cells", cells()),
     }
 
 

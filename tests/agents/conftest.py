@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.agents.lab import DONE, Lab, script
+from tests.agents.lab import DONE, RESIDENT, Lab, script
 from tests.agents.network import objection
-from tests.agents.processes import wait_until
+from tests.agents.processes import Process, carrying, wait_until
 
 from remuda.rehearsal.server import RehearsalServer
 from remuda.runtimes import registry
@@ -74,6 +74,22 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(name, ignore_errors=True)
 
 
+def _left(folder: Path) -> list[Process]:
+    """What runs in a lab's folder, but for the process that answers hooks, which ends by itself."""
+    return [process for process in carrying(str(folder)) if RESIDENT not in process.argv]
+
+
+@pytest.fixture
+def nothing_left(folder: Path) -> Iterator[None]:
+    """No process of a session may outlive its test, however the test ends."""
+    yield
+    wait_until(lambda: not _left(folder), 60)
+    left = _left(folder)
+    for process in left:
+        os.kill(process.pid, signal.SIGKILL)
+    assert not left
+
+
 @pytest.fixture
 def server() -> Iterator[RehearsalServer]:
     """A scripted model that answers in one sentence."""
@@ -93,7 +109,7 @@ def make_lab(folder: Path, server: RehearsalServer, path: str, copilot_cache: Pa
         return lab
 
     yield make
-    wait_until(lambda: not any(lab.processes() for lab in labs), 5)
+    wait_until(lambda: not any(lab.processes() for lab in labs), 60)
     left = [process for lab in labs for process in lab.processes()]
     for process in left:
         os.kill(process.pid, signal.SIGKILL)

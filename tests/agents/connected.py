@@ -17,6 +17,7 @@ from remuda.core.errors import RefusedError
 from remuda.core.events import Question, Result, ToolCall, ToolCallUpdate
 from remuda.core.files import private_folder, write_atomic
 from remuda.dispatch import installation
+from remuda.dispatch.agents import Agent
 from remuda.guard.model import Verdict
 from remuda.guard.tools import ToolCall as Judged
 from remuda.operations.environment import headless_environment
@@ -143,7 +144,9 @@ def _turn(lab: Lab, world: World, permission: Permission, judge: Judge) -> Turn:
         permission=permission,
         guard=None if permission == "bypass" else guard,
         endpoint=lab.server.url,
-        environ=headless_environment(world, lab.runtime, {**needed, "LAB_MARK": lab.token}),
+        environ=headless_environment(
+            world, world.roster.get(lab.runtime.name), lab.runtime, {**needed, "LAB_MARK": lab.token}
+        ),
     )
 
 
@@ -152,7 +155,14 @@ def _bound(
 ) -> Turn:
     """The same held to a capability: what the guard would deny, and what the judge of the test says."""
     request = RunRequest(prompt="", capability=capability, env={"LAB_MARK": lab.token})
-    plan = Plan(lab.runtime, lab.cwd, "test", turn.session, turn.resume)
+    plan = Plan(
+        Agent(name=lab.runtime.name, runtime=lab.runtime.name),
+        lab.runtime,
+        lab.cwd,
+        "test",
+        turn.session,
+        turn.resume,
+    )
     turn = bounded(world, request, plan, found, msgspec.structs.replace(turn, guard=None))
     assert turn.guard is not None
     guard = turn.guard

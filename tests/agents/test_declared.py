@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.agents.conftest import MakeLab
-from tests.agents.lab import Lab, shell
+from tests.agents.lab import DONE, Lab, shell
 from tests.agents.processes import wait_until
 from tests.agents.test_errors import SOON
 from tests.agents.test_fidelity import KIB, MARKER, long_prompt, seen_on_command_lines
@@ -99,3 +99,15 @@ def test_it_is_what_its_file_declares(qwen: Lab) -> None:
     ended, found = verify(qwen, 180)
     assert {what: one["how"] for what, one in found.items() if one["verdict"] != "holds"} == {}
     assert ended.code == 0, ended.stderr
+
+
+def test_it_works_behind_walls(qwen: Lab) -> None:
+    """What its file says of a sandbox is all that it needs, and its settings stay as they are."""
+    planted = "echo x > ~/outside; echo x >> ~/.qwen/settings.json; echo written > f.txt"
+    qwen.play(shell(planted), DONE)
+    ended = qwen.run("Write a file.", *qwen.bypass, "--sandbox", "offline")
+    assert ended.code == 0, ended.stderr
+    assert ended.result.text == "All done."
+    assert (qwen.cwd / "f.txt").read_text() == "written\n"
+    assert not (qwen.home / "outside").exists()
+    assert (qwen.home / ".qwen" / "settings.json").read_text() == "{}\n"

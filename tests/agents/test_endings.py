@@ -94,7 +94,7 @@ def kill(lab: Lab, step: Step) -> None:
     with lab.running("Hello.", *lab.bypass) as process:
         used = await_work(lab, step)
         process.kill()
-        assert wait_until(lambda: not lab.processes(), 5)
+        assert wait_until(lambda: not lab.processes(), 60)
     check_gone(lab, used)
 
 

@@ -263,7 +263,7 @@ def test_nothing_passes_while_the_guard_is_stopped(claude: Lab) -> None:
     user_settings(claude, permissions={"allow": ["Bash", "Write"]})
     claude.play(Step(tool="shell", input={"command": "echo hi > f.txt"}, delay=2), DONE)
     with claude.running("Go.", *SCOUT) as process:
-        assert wait_until(lambda: len(claude.prompts()) > 0, 20)
+        assert wait_until(lambda: len(claude.prompts()) > 0, 60)
         process.send_signal(signal.SIGSTOP)
         time.sleep(6)
         assert not (claude.cwd / "f.txt").exists()
@@ -276,26 +276,26 @@ def test_nothing_passes_when_the_guard_is_killed_in_mid_call(claude: Lab) -> Non
     user_settings(claude, permissions={"allow": ["Bash", "Write"]})
     claude.play(Step(tool="shell", input={"command": "echo hi > f.txt"}, delay=1), DONE)
     with claude.running("Go.", *BUILDER) as process:
-        assert wait_until(lambda: len(claude.prompts()) > 0, 20)
+        assert wait_until(lambda: len(claude.prompts()) > 0, 60)
         process.send_signal(signal.SIGSTOP)
         time.sleep(3)
         os.kill(process.pid, signal.SIGKILL)
-        assert wait_until(lambda: not claude.processes(), 5)
+        assert wait_until(lambda: not claude.processes(), 60)
     assert not (claude.cwd / "f.txt").exists()
 
 
 def test_killing_remuda_ends_what_was_allowed(claude: Lab) -> None:
     claude.play(shell("sleep 300"), DONE)
     with claude.running("Go.", *BUILDER) as process:
-        assert wait_until(lambda: any(b"sleep\x00300" in p.argv for p in claude.processes()), 20)
+        assert wait_until(lambda: any(b"sleep\x00300" in p.argv for p in claude.processes()), 60)
         process.kill()
-        assert wait_until(lambda: not claude.processes(), 5)
+        assert wait_until(lambda: not claude.processes(), 60)
 
 
 def test_an_interrupt_ends_a_guarded_turn(claude: Lab) -> None:
     claude.play(shell("sleep 300"), DONE)
     with claude.running("Go.", *BUILDER) as process:
-        assert wait_until(lambda: any(b"sleep\x00300" in p.argv for p in claude.processes()), 20)
+        assert wait_until(lambda: any(b"sleep\x00300" in p.argv for p in claude.processes()), 60)
         process.send_signal(signal.SIGINT)
         ended = claude.finish(process)
     assert ended.result.stop_reason == "cancelled"

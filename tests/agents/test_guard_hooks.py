@@ -223,7 +223,7 @@ def doomed_resident(lab: Lab) -> Iterator[subprocess.Popen[bytes]]:
     resident = subprocess.Popen([str(REMUDA), "serve", "--keep"], cwd=lab.cwd, env=lab.env)
     try:
         socket = lab.home / "remuda" / "runtime" / wire.SOCKET
-        assert wait_until(socket.exists, 15)
+        assert wait_until(socket.exists, 60)
         resident.send_signal(signal.SIGSTOP)
 
         def shoot() -> None:

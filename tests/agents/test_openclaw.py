@@ -170,7 +170,7 @@ def test_a_session_goes_through_the_users_own_gateway(openclaw: Lab) -> None:
         followed = session("send", "s", "Which horse?", "--follow", "--json")
         assert followed.result.text == "A grey one.", followed.stderr
         assert session("stop", "s").code == 0
-        assert wait_until(lambda: {process.pid for process in openclaw.processes()} == before, 10)
+        assert wait_until(lambda: {process.pid for process in openclaw.processes()} == before, 60)
     (heard,) = openclaw.prompts()
     assert "Which horse?" in heard
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.agents.conftest import MakeLab
-from tests.agents.lab import DONE, REMUDA, RESIDENT, Ended, Lab, arrives, shell
-from tests.agents.processes import Process, carrying, wait_until
+from tests.agents.lab import DONE, REMUDA, Ended, Lab, arrives, shell
+from tests.agents.processes import wait_until
 from tests.agents.seated import consents, seat
 
 from remuda.core.errors import EXIT_REFUSED
 from remuda.rehearsal.scenario import Rule, Scenario, Step, When
 from remuda.runtimes import registry, screens
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("nothing_left")]
 SLOW = 60.0
 LONG = "python3 -c 'import time; time.sleep(250)'"
 CONNECTED = [runtime.name for runtime in registry.all_runtimes() if runtime.connect is not None]
@@ -40,22 +37,6 @@ def seated(request: pytest.FixtureRequest, make_lab: MakeLab) -> Lab:
     lab = make_lab(registry.get(request.param))
     seat(lab)
     return lab
-
-
-def _left(folder: Path) -> list[Process]:
-    """What runs in a lab's folder, but for the process that answers hooks, which ends by itself."""
-    return [process for process in carrying(str(folder)) if RESIDENT not in process.argv]
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(folder: Path) -> Iterator[None]:
-    """No process of a session may outlive its test, however the test ends."""
-    yield
-    wait_until(lambda: not _left(folder), 15)
-    left = _left(folder)
-    for process in left:
-        os.kill(process.pid, signal.SIGKILL)
-    assert not left
 
 
 def session(lab: Lab, *arguments: str, stdin: bytes = b"") -> Ended:
@@ -108,7 +89,7 @@ def test_a_connected_session_lives_through_its_verbs(connected: Lab) -> None:
         assert state(lab, "s") == "ready"
     assert session(lab, "stop", "s").code == 0
     assert state(lab, "s") == "exited"
-    assert wait_until(lambda: not lab.settled(), 10)
+    assert wait_until(lambda: not lab.settled(), 60)
     variables = [option for option in lab.bypass if option.startswith("--env")]
     resumed = [session(lab, "resume", "s", *variables)]
     while (
@@ -137,7 +118,7 @@ def test_a_pane_is_started_spoken_to_interrupted_and_stopped(seated: Lab) -> Non
     assert session(lab, "interrupt", "s").code == 0
     assert reaches(lab, "s", "ready")
     assert session(lab, "stop", "s").code == 0
-    assert wait_until(lambda: not lab.settled(), 10)
+    assert wait_until(lambda: not lab.settled(), 60)
 
 
 @pytest.mark.parametrize("name", [name for name in registry.names() if not PASTED[name]])

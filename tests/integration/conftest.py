@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.residents import listening
+from tests.integration.residents import listening, none_left
 from tests.integration.tmuxes import place, tmux  # noqa: F401 - fixtures
 from tests.support import Site, eventually, finish
 
@@ -36,6 +35,4 @@ def quiet(site: Site) -> Iterator[Site]:
     """A site without one, where those that are started on demand are ended afterwards."""
     site.env["REMUDA_HOOK_ENGINE"] = "auto"
     yield site
-    with contextlib.suppress(AssertionError):
-        eventually(lambda: listening(site), 1)
-    site.remuda("serve", "--stop")
+    eventually(lambda: none_left(site))

@@ -60,6 +60,12 @@ def pid_of(site: Site) -> int:
     return found
 
 
+def none_left(site: Site) -> bool:
+    """End the resident process; whether there is none any more, nor one that is about to be."""
+    site.remuda("serve", "--stop")
+    return not site.processes()
+
+
 def place(site: Site) -> Path:
     return site.home / "runtime"
 

@@ -17,7 +17,7 @@ from remuda.rehearsal.scenario import Rule, Scenario, Step, When
 from remuda.rehearsal.server import RehearsalServer
 from remuda.sessions import store
 
-SLOW = 30.0
+SLOW = 60.0
 
 
 def shell(command: str) -> Step:

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from tests.support import alive, carrying, eventually, python, read_pid
 
-from remuda.core import children
+from remuda.core import children, reaper
 from remuda.core.children import Child, ask, running
 from remuda.core.errors import StartError
 from remuda.core.processes import Command
@@ -69,7 +69,7 @@ async def test_five_megabytes_each_way_at_once_do_not_deadlock() -> None:
         sys.stdout.buffer.flush()
         print(len(sys.stdin.buffer.read()))
     """
-    async with asyncio.timeout(30), running(program(code, stdin=b"y" * 5_000_000)) as child:
+    async with asyncio.timeout(60), running(program(code, stdin=b"y" * 5_000_000)) as child:
         lines = await output(child)
         assert await child.wait() == 0
     assert [len(lines[0]), lines[1]] == [5_000_000, b"5000000"]
@@ -96,7 +96,8 @@ async def test_stderr_is_drained_and_its_tail_kept() -> None:
         assert len(child.stderr_tail) <= children.STDERR_TAIL
 
 
-async def test_last_words_that_come_after_the_end_are_waited_for() -> None:
+async def test_last_words_that_come_after_the_end_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "LINGER", 30.0)
     async with running(shell("(sleep 0.3; echo last words >&2) & exec >&-; exit 3")) as child:
         assert await output(child) == []
         assert await child.wait() == 3
@@ -113,7 +114,7 @@ async def test_both_streams_are_heard_and_told_apart() -> None:
 
 async def test_a_noisy_stderr_holds_no_answer_up() -> None:
     code = "import sys\nfor number in range(50_000): print(number, file=sys.stderr)\nprint('done')"
-    async with asyncio.timeout(20), running(program(code)) as child:
+    async with asyncio.timeout(60), running(program(code)) as child:
         assert await child.wait() == 0
         assert await output(child) == [b"done"]
 
@@ -121,7 +122,7 @@ async def test_a_noisy_stderr_holds_no_answer_up() -> None:
 async def test_a_conversation() -> None:
     code = "import sys\nfor line in sys.stdin: print('heard', line.strip(), flush=True)\nprint('over')"
     command = program(code)
-    async with asyncio.timeout(20), running(msgspec.structs.replace(command, converses=True)) as child:
+    async with asyncio.timeout(60), running(msgspec.structs.replace(command, converses=True)) as child:
         child.answer(lambda: b"one\n")
         assert await said(child) == b"heard one"
         child.answer(lambda: b"")
@@ -157,7 +158,7 @@ async def test_a_child_that_ignores_term_is_killed() -> None:
         assert await said(child) == b"up"
         started = time.monotonic()
         await child.stop(grace=0.3)
-        assert 0.3 <= time.monotonic() - started < 5
+        assert 0.3 <= time.monotonic() - started < 30
         assert await child.wait() == -signal.SIGKILL
     await gone(child.pid)
 
@@ -201,7 +202,7 @@ async def test_what_a_child_starts_is_gone_with_it(tmp_path: Path, escape: str) 
 
 async def test_output_held_open_by_what_was_left_behind_still_ends(tmp_path: Path) -> None:
     note = tmp_path / "pid"
-    async with asyncio.timeout(10), running(shell("echo out; sleep 300 & echo $! > $1", str(note))) as child:
+    async with asyncio.timeout(60), running(shell("echo out; sleep 300 & echo $! > $1", str(note))) as child:
         assert await output(child) == [b"out"]
         assert await child.wait() == 0
         await gone(read_pid(note))
@@ -210,7 +211,7 @@ async def test_output_held_open_by_what_was_left_behind_still_ends(tmp_path: Pat
 async def test_a_process_out_of_reach_that_holds_the_output_does_not_hold_us(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = "env -i setsid sh -c 'echo $$ > $1; exec sleep 300' sh $1 & wait"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async with running(shell(code, str(note))) as child:
             pid = await asyncio.to_thread(read_pid, note)
         await gone(child.pid)
@@ -290,7 +291,7 @@ def test_killing_us_outright_leaves_nothing(tmp_path: Path, escape: str) -> None
         pid = read_pid(note)
         assert alive(pid)
         victim.kill()
-        eventually(lambda: not alive(child) and not alive(pid), 8)
+        eventually(lambda: not alive(child) and not alive(pid))
     eventually(lambda: not carrying(f"VICTIM={note}"))
 
 
@@ -322,6 +323,20 @@ async def test_a_run_inside_a_run_is_swept_by_the_outer_one(tmp_path: Path) -> N
     assert carrying(f"NESTED={note}") == []
 
 
+def test_a_process_is_known_while_it_becomes_another_program(tmp_path: Path) -> None:
+    """For a moment it has no environment, by which it would be known."""
+    again = tmp_path / "again"
+    again.write_text('#!/bin/sh\nexec "$0"\n')
+    again.chmod(0o700)
+    process = subprocess.Popen([again], env={reaper.MARK: "restless"})
+    try:
+        assert all(process.pid in reaper.marked("restless") for _ in range(300))
+    finally:
+        process.kill()
+        process.wait()
+    assert reaper.marked("restless") == []
+
+
 async def test_runs_side_by_side_do_not_sweep_each_other() -> None:
     async with running(shell("exec sleep 300")) as one:
         async with running(shell("exec sleep 300")) as two:
@@ -341,7 +356,7 @@ async def test_a_question_that_takes_too_long_is_dropped(tmp_path: Path) -> None
     note = tmp_path / "pid"
     started = time.monotonic()
     assert await ask(shell("sleep 300 & echo $! > $1; wait", str(note)), 0.5) is None
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     await gone(read_pid(note))
 
 

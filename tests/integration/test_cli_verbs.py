@@ -112,7 +112,7 @@ def test_the_shell_snippet_is_a_shell_program(site: Site) -> None:
 
 def test_agents_and_runtimes_keep_their_keys(site: Site) -> None:
     site.program("claude", f"{SHELL}echo '2.1.325 (Claude Code)'\n")
-    agents = site.remuda("agents", "--json").json["agents"]
+    agents = site.remuda("agents", "--json", ANTHROPIC_API_KEY="k").json["agents"]
     assert isinstance(agents, list)
     assert [agent["name"] for agent in agents] == NAMES
     statuses = {agent["name"]: agent["status"] for agent in agents}

@@ -6,8 +6,10 @@ A fenced ``sh`` or ``python`` block directly below ``<!-- runs -->`` is executed
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.support import carrying, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -46,12 +49,17 @@ EXAMPLES = list(examples())
 
 
 @pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
+def environ(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An empty home; a worker that an example has started ends with it."""
     home = tmp_path / "home"
     home.mkdir()
     bin_folder = Path(sys.executable).parent
     path = os.pathsep.join((str(bin_folder), "/usr/local/bin", "/usr/bin", "/bin"))
-    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "TERM": "dumb"}
+    yield {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "TERM": "dumb"}
+    for pid in carrying(f"HOME={home}"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    eventually(lambda: not carrying(f"HOME={home}"))
 
 
 @pytest.fixture
@@ -70,7 +78,7 @@ def run(argv: list[str], work: Path, environ: dict[str, str]) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout

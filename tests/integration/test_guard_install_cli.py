@@ -293,7 +293,8 @@ def test_codex_is_only_made_to_trust_with_consent(site: Site) -> None:
 
     assert site.remuda("guard", "install", "codex", "--trust").code == 0
     state = tomllib.loads(config.read_text())["hooks"]["state"]
-    assert set(state) == {f"{hooks}:session_start:0:0", f"{hooks}:pre_tool_use:1:0"}
+    places = ("session_start:0", "pre_tool_use:1", "user_prompt_submit:0", "stop:0", "session_end:0")
+    assert set(state) == {f"{hooks}:{place}:0" for place in places}
     assert standing(site, "codex")["problems"] == []
     assert site.remuda("guard", "install", "codex").stdout == "codex (user): unchanged\n"
     assert standing(site, "codex")["problems"] == []
@@ -403,7 +404,14 @@ def test_an_installed_guard_stops_the_rehearsal_agent(site: Site) -> None:
     assert ended.code == 0
     assert "(git.force)" in ended.stdout
     lines = (site.home / "state" / "guard.jsonl").read_text().splitlines()
-    assert [json.loads(line).get("decision") for line in lines] == [None, "deny"]
+    records = [json.loads(line) for line in lines]
+    assert [(each["event"], each.get("decision")) for each in records] == [
+        ("SessionStart", None),
+        ("UserPromptSubmit", None),
+        ("PreToolUse", "deny"),
+        ("Stop", None),
+        ("SessionEnd", None),
+    ]
 
 
 def test_two_at_a_time_do_not_get_in_each_others_way(site: Site) -> None:
@@ -412,6 +420,6 @@ def test_two_at_a_time_do_not_get_in_each_others_way(site: Site) -> None:
         process.communicate(timeout=60)
         assert process.returncode == 0
     settings = json.loads((site.folder / "rehearsal" / "settings.json").read_text())
-    assert [len(entries) for entries in settings["hooks"].values()] == [1, 1]
+    assert [len(entries) for entries in settings["hooks"].values()] == [1] * 5
     assert site.remuda("guard", "remove", "rehearsal").code == 0
     assert not os.path.lexists(site.folder / "rehearsal")

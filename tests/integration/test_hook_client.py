@@ -24,6 +24,7 @@ from tests.integration.residents import (
     begin,
     connected,
     listening,
+    none_left,
     payload,
     pid_of,
     place,
@@ -124,7 +125,7 @@ def test_a_bad_listener_costs_time_at_most(unattended: Site, conduct: str) -> No
     with pretender(unattended, behave):
         data = payload(FORBIDDEN)[:-1] + b', "padding": "' + b"x" * 3_000_000 + b'"}'
         assert answered(begin(unattended), data).code == 2
-    assert time.monotonic() - started < 12
+    assert time.monotonic() - started < 30
 
 
 def test_a_listener_of_somebody_else_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,9 +168,7 @@ def test_killed_at_any_moment_it_lets_nothing_through(quiet: Site) -> None:
         resident.kill()
         resident.wait()
         assert (answered(forbidden, b"").code, answered(harmless, b"").code) == (2, 0)
-        with suppress(AssertionError):
-            eventually(lambda: listening(quiet), 1)
-        quiet.remuda("serve", "--stop")
+        eventually(lambda: none_left(quiet))
 
 
 def test_slow_and_broken_clients_do_not_keep_others_waiting(serving: Site) -> None:
@@ -204,7 +203,7 @@ def test_a_verdict_that_hangs_is_denied_and_ends_the_process(serving: Site) -> N
     started = time.monotonic()
     ended = ask(serving, HARMLESS)
     assert (ended.code, "hook.time" in ended.stderr) == (2, True)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
     eventually(lambda: not listening(serving))
     eventually(lambda: serving.remuda("serve", "--status", "--json").json["pid"] != before)
     audit.unlink()
@@ -253,7 +252,7 @@ def test_a_client_that_is_ended_denies(site: Site, number: signal.Signals) -> No
 
 def test_a_payload_that_never_ends_is_denied_in_time(serving: Site) -> None:
     process = begin(serving)
-    assert process.wait(timeout=10) == 2
+    assert process.wait(timeout=30) == 2
     assert "hook.time" in finish(process).stderr
 
 

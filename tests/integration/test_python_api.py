@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -120,10 +119,9 @@ def test_leaving_a_blocking_stream_early_ends_the_agent(site: Site) -> None:
 
 def test_a_blocking_stream_keeps_its_time_while_its_reader_is_busy(site: Site) -> None:
     site.program("claude", HANGS)
-    events = blocking(site).stream("hi", agent="claude", timeout=0.5)
+    events = blocking(site).stream("hi", agent="claude", timeout=5)
     next(events)
-    time.sleep(1.5)
-    assert site.processes() == []
+    eventually(lambda: not site.processes())
     [last] = events
     assert last.result is not None
     assert last.result.error is not None
@@ -183,7 +181,7 @@ def test_a_program_that_is_killed_leaves_nothing(site: Site) -> None:
     read_pid(site.cwd / "agent.pid")
     process.kill()
     process.wait()
-    eventually(lambda: not site.processes(), 8)
+    eventually(lambda: not site.processes())
 
 
 def _mypy(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:

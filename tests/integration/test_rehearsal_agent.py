@@ -110,7 +110,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         yield Lab(tmp_path, server)
 
 
-def eventually(check: Callable[[], bool], seconds: float = 10) -> bool:
+def eventually(check: Callable[[], bool], seconds: float = 60) -> bool:
     end = time.monotonic() + seconds
     while not check():
         if time.monotonic() > end:
@@ -461,7 +461,7 @@ def test_signal_during_a_tool_leaves_no_process(lab: Lab, number: signal.Signals
     try:
         assert eventually((lab.cwd / "started").exists)
         agent.send_signal(number)
-        _, complaint = agent.communicate(timeout=5)
+        _, complaint = agent.communicate(timeout=60)
     finally:
         agent.kill()
     assert (agent.returncode, complaint) == (-number, b"")
@@ -483,7 +483,7 @@ def test_signal_while_waiting_for_others(lab: Lab, hang: str) -> None:
         assert eventually((lab.cwd / "started").exists)
         assert hang == "hook" or eventually(lambda: len(lab.server.heard()) == 1)
         agent.terminate()
-        agent.communicate(timeout=5)
+        agent.communicate(timeout=60)
     finally:
         agent.kill()
     assert agent.returncode == -signal.SIGTERM
@@ -567,7 +567,7 @@ def test_interactive_session_asks_before_a_tool_runs(
     terminal.expect("Done: written")
     terminal.expect("ready · ")
     terminal.type("/exit\n")
-    assert terminal.agent.wait(10) == 0
+    assert terminal.agent.wait(60) == 0
     assert (lab.cwd / "f.txt").read_text() == "hi\n"
 
 
@@ -587,4 +587,4 @@ def test_interactive_interrupt_ends_the_turn_and_end_of_input_the_session(
     terminal.expect("Fine.")
     terminal.expect("ready · ")
     terminal.type("\x04")
-    assert terminal.agent.wait(10) == 0
+    assert terminal.agent.wait(60) == 0

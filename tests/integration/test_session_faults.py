@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import time
 
 import pytest
 from tests.integration.sessions import DONE, SLOW, Stable, shell
 from tests.integration.sessions import stable as stable
-from tests.support import alive, eventually
+from tests.support import alive, eventually, kill
 
 from remuda.core.identity import lives
 from remuda.core.reaper import marked
@@ -69,7 +68,7 @@ class Shooter:
             targets = self.stable.tmux_servers()[:1]
         for pid in targets:
             if alive(pid):
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
 
     def check(self, what: str) -> None:
         """What is listed is true, and nobody is left over."""
@@ -80,7 +79,7 @@ class Shooter:
             assert row is not None, what
             if each["state"] == "exited":
                 assert row.mark
-                eventually(lambda mark=row.mark: not marked(mark), 10)  # type: ignore[misc]
+                eventually(lambda mark=row.mark: not marked(mark))  # type: ignore[misc]
             else:
                 assert row.holder is not None, what
                 assert lives(row.holder), what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.integration.sessions import DONE, SLOW, Stable, shell
 from tests.integration.sessions import stable as stable
-from tests.support import alive, eventually
+from tests.support import alive, eventually, kill
 
 from remuda.rehearsal.scenario import Step
 from remuda.sessions import store
@@ -167,7 +168,7 @@ def test_what_was_accepted_and_not_sent_is_sent_after_a_crash_and_once(stable: S
     waiting = stable.site.start("session", "send", "one", "the next")
     database, ident = stable.site.home / "state" / "remuda.db", stable.row("one").id
     eventually(lambda: store.messages(database, ident, ("queued",)))
-    os.kill(stable.holder("one"), signal.SIGKILL)
+    kill(stable.holder("one"))
     assert waiting.wait(SLOW) != 0
     waiting.communicate()
     eventually(lambda: not stable.agents())
@@ -189,7 +190,8 @@ def test_a_killed_agent_ends_its_session_at_the_next_look(stable: Stable, mode: 
     keeper = stable.holder("one")
     for pid in stable.agents():
         if mode == "tmux" or pid != keeper:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     eventually(lambda: stable.state("one") == "exited")
     assert stable.seen("one")["session"]["failure"].startswith("crashed")
     eventually(lambda: not stable.agents())
@@ -199,7 +201,7 @@ def test_a_killed_agent_ends_its_session_at_the_next_look(stable: Stable, mode: 
 def test_a_killed_tmux_server_ends_its_sessions_at_the_next_look(stable: Stable) -> None:
     for name in ("one", "two"):
         assert stable.start(name, mode="tmux").code == 0
-    os.kill(stable.tmux_server(), signal.SIGKILL)
+    kill(stable.tmux_server())
     listed = stable.session("list", "--all", "--json").json["sessions"]
     assert [each["state"] for each in listed] == ["exited", "exited"]  # type: ignore[attr-defined,index]
     eventually(lambda: not stable.agents())
@@ -268,7 +270,7 @@ def test_gc_puts_in_order_what_was_left(stable: Stable) -> None:
     stable.start("one")
     stable.start("two", mode="tmux")
     mark = stable.row("one").mark
-    os.kill(stable.holder("one"), signal.SIGKILL)
+    kill(stable.holder("one"))
     stray = subprocess.Popen(
         [sys.executable, "-c", "import time; time.sleep(300)"], env={**os.environ, "REMUDA_MARK": str(mark)}
     )
@@ -303,7 +305,7 @@ def test_a_shell_completes_the_names_of_sessions_without_looking_at_them(stable:
     for name in ("fix", "fetch", "other"):
         assert stable.start(name).code == 0
     stable.session("stop", "fetch")
-    os.kill(stable.holder("other"), signal.SIGKILL)
+    kill(stable.holder("other"))
     assert complete("remuda session send ") == ["other", "fix"]
     for verb in ("show", "attach", "stop", "interrupt", "approve", "screen"):
         assert complete(f"remuda session {verb} f") == ["fix"]

@@ -174,7 +174,7 @@ def test_a_stopped_agent_stops_us_and_goes_on_with_us(site: Site) -> None:
     eventually(lambda: stopped(process.pid))
     os.kill(process.pid, signal.SIGCONT)
     eventually(lambda: not stopped(agent))
-    stdout, _ = process.communicate(b"one\nquit\n", timeout=15)
+    stdout, _ = process.communicate(b"one\nquit\n", timeout=60)
     assert (stdout, process.returncode) == (b"heard one\n", 4)
 
 
@@ -201,7 +201,7 @@ def test_nohup_is_honoured(site: Site) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGHUP)
-    assert process.communicate(b"\n", timeout=15)[0] == b"on\n"
+    assert process.communicate(b"\n", timeout=60)[0] == b"on\n"
     assert process.returncode == 0
 
 

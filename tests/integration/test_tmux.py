@@ -247,7 +247,7 @@ def test_the_end_of_a_program_is_told_every_time(tmux: Tmux) -> None:
     for turn in range(20):
         pane = tmux.new(f"n{turn}", ["sh", "-c", "exit 3"], ENV, ROOT)
         eventually(lambda pane=pane: tmux.exit_status(pane) is not None)  # type: ignore[misc]
-        eventually(lambda pane=pane: tmux.exit_status(pane) == Ending(3), 2)  # type: ignore[misc]
+        eventually(lambda pane=pane: tmux.exit_status(pane) == Ending(3))  # type: ignore[misc]
         assert not tmux.alive(pane)
     with pytest.raises(errors.NoSuchPaneError):
         tmux.keys(pane, ["Enter"])

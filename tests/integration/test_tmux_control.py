@@ -70,7 +70,7 @@ async def test_a_server_that_is_killed_ends_every_wait_at_once(tmux: Tmux) -> No
         os.kill(pid, signal.SIGKILL)
         for result in await asyncio.gather(*waits, return_exceptions=True):
             assert isinstance(result, errors.ServerGoneError)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30
         with pytest.raises(errors.ServerGoneError):
             await control.command("list-sessions")
     with pytest.raises(errors.ServerGoneError):

@@ -71,7 +71,7 @@ def raw(tmux: Tmux, file: Path, end: str, name: str = "raw") -> Pane:
 
 
 def written(file: Path) -> bytes:
-    eventually(file.exists, 30)
+    eventually(file.exists)
     return file.read_bytes()
 
 

@@ -69,6 +69,10 @@ def test_a_malformed_file_names_itself_and_the_line_and_stays(place: Folders, tm
         ("agent = 3", "agent"),
         ("[runtimes.claude]\nbin = 'x'", "bin"),
         ("[environment]\npass = 'HOME'", "pass"),
+        ("[agents.a]\nruntime = 'pi'\n[agents.b]\nruntime = 'pi'\ncolour = 1", "`$.agents.b`"),
+        ("[agents.a]\nruntime = 'pi'\n[agents.b]\nruntime = 'pi'\ntags = 'x'", "`$.agents.b.tags`"),
+        ("[agents.a]\nruntime = 'pi'\n[agents.b.limits]\nrate = 3", "`$.agents.b.limits.rate`"),
+        ("[agents.'b c']\ntags = 3", "`$.agents[...].tags`"),
     ],
 )
 def test_unknown_keys_and_wrong_values_are_refused(

@@ -15,6 +15,7 @@ from remuda.operations import matrix
 from remuda.operations.runtimes import report
 from remuda.runtimes import declared, shapes
 from remuda.runtimes.base import Runtime, Turn
+from remuda.runtimes.cell import Cell, Place
 from remuda.runtimes.declaration import ChannelTable, CommandTable, Declaration, VersionTable
 from remuda.runtimes.herd import Herd
 
@@ -99,6 +100,26 @@ def test_a_mistake_is_told_with_file_and_place(
         load(SMALL.replace(*change, 1))
     assert str(tmp_path / "small.toml") in caught.value.message
     assert told in caught.value.message
+
+
+def test_what_is_needed_inside_a_sandbox(load: Callable[[str], Runtime]) -> None:
+    assert load(SMALL).cell == Cell()
+    table = '[sandbox]\nhome = ".small"\nhosts = ["example.org"]\nheld = { "a.json" = "{}", "hooks/" = "" }\n'
+    cell = load(f'home_variable = "SMALL_HOME"\n{SMALL}\n{table}').cell
+    assert cell.state == (Place(".small", "SMALL_HOME"),)
+    assert cell.reads == (
+        Place(".small", "SMALL_HOME", "a.json", kind="file", blank="{}"),
+        Place(".small", "SMALL_HOME", "hooks"),
+    )
+    assert (cell.hosts, cell.verified) == (("example.org",), False)
+
+
+@pytest.mark.parametrize("place", ["", "/", "/etc", "..", "a/../..", ".", "a//b"])
+def test_a_place_inside_a_sandbox_is_below_the_home(load: Callable[[str], Runtime], place: str) -> None:
+    with pytest.raises(ConfigError, match=r"\$\.sandbox"):
+        load(f'{SMALL}\n[sandbox]\nhome = "{place}"\n')
+    with pytest.raises(ConfigError, match=r"\$\.sandbox"):
+        load(f'{SMALL}\n[sandbox]\nhome = "a"\nheld = {{ "{place}" = "" }}\n')
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

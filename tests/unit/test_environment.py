@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.core.environment import BASE, allowed, without
-from remuda.operations.environment import ENDPOINT, headless_environment, interactive_environment
+from remuda.core.environment import BASE, ENDPOINT, allowed, without
+from remuda.operations import environment
+from remuda.operations.environment import interactive_environment
 from remuda.operations.world import World, open_world
 from remuda.runtimes import registry
+from remuda.runtimes.base import Runtime
 
 NAMES = st.text("ABC_*", min_size=1, max_size=6)
 SECRETS = {"AWS_SECRET_ACCESS_KEY": "s", "GITHUB_TOKEN": "s", "DATABASE_URL": "s", "MY_PASSWORD": "s"}
@@ -19,6 +22,10 @@ SECRETS = {"AWS_SECRET_ACCESS_KEY": "s", "GITHUB_TOKEN": "s", "DATABASE_URL": "s
 
 def world(tmp_path: Path, **environ: str) -> World:
     return open_world({"REMUDA_HOME": str(tmp_path), "PATH": "/bin", **environ}, tmp_path)
+
+
+def headless_environment(world: World, runtime: Runtime, extra: Mapping[str, str]) -> dict[str, str]:
+    return environment.headless_environment(world, world.roster.get(runtime.name), runtime, extra)
 
 
 @given(st.dictionaries(NAMES.map(lambda name: name.replace("*", "x")), st.text()), st.lists(NAMES))
@@ -59,10 +66,17 @@ def test_the_configuration_can_let_more_through(tmp_path: Path) -> None:
 
 
 def test_a_stand_in_endpoint_never_sees_a_real_key(tmp_path: Path) -> None:
-    keys = {"ANTHROPIC_API_KEY": "real", "ANTHROPIC_AUTH_TOKEN": "real", ENDPOINT: "http://127.0.0.1:1"}
-    environ = headless_environment(world(tmp_path, **keys), registry.get("claude"), {})
-    assert "real" not in environ.values()
-    assert environ[ENDPOINT] == keys[ENDPOINT]
+    names = (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "ANTHROPIC_CUSTOM_HEADERS",
+    )
+    keys, place = dict.fromkeys(names, "real"), {ENDPOINT: "http://127.0.0.1:1"}
+    for here, asked in ((world(tmp_path, **keys, **place), {}), (world(tmp_path, **keys), place)):
+        environ = headless_environment(here, registry.get("claude"), asked)
+        assert "real" not in environ.values()
+        assert environ[ENDPOINT] == place[ENDPOINT]
 
 
 def test_what_is_asked_for_by_hand_wins(tmp_path: Path) -> None:
@@ -75,11 +89,12 @@ def test_no_agent_takes_over_the_markers_of_another_session(tmp_path: Path, name
     markers = {"CLAUDECODE": "1", "CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDE_CODE_SSE_PORT": "9"}
     here = world(tmp_path, **markers, KEEP="1")
     assert not markers.keys() & headless_environment(here, registry.get(name), {}).keys()
-    interactive = interactive_environment(here, registry.get(name))
+    interactive = interactive_environment(here, here.roster.get(name), registry.get(name))
     assert not markers.keys() & interactive.keys()
     assert interactive["KEEP"] == "1"
 
 
 def test_a_person_keeps_all_of_their_environment(tmp_path: Path) -> None:
-    environ = interactive_environment(world(tmp_path, **SECRETS), registry.get("rehearsal"))
+    here = world(tmp_path, **SECRETS)
+    environ = interactive_environment(here, here.roster.get("rehearsal"), registry.get("rehearsal"))
     assert SECRETS.items() <= environ.items()

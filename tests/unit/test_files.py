@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from remuda.core.files import append_line, private_folder, write_atomic
+from remuda.core.files import append_line, private_folder, read_left, write_atomic
 
 LIMITED_WRITE = """
 import resource, signal, sys
@@ -163,3 +163,19 @@ def test_a_private_folder_and_its_new_parents_are_private(tmp_path: Path) -> Non
         os.umask(before)
     assert mode(tmp_path / "a" / "b") == 0o700
     assert mode(tmp_path / "a") == 0o700
+
+
+def test_what_was_left_is_read_up_to_a_bound(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    left.write_bytes(b"abcdef")
+    assert (read_left(left, 10), read_left(left, 3)) == (b"abcdef", b"abc")
+
+
+def test_nobody_is_led_away_or_kept_waiting_by_what_was_left(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    left.write_bytes(b"abcdef")
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(left)
+    os.mkfifo(pipe)
+    places = (link, pipe, tmp_path, tmp_path / "nothing", Path("/dev/zero"))
+    assert [read_left(place, 10) for place in places] == [None] * 5

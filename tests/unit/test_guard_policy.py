@@ -34,7 +34,7 @@ from remuda.guard.model import (
 from remuda.guard.paths import Terrain
 from remuda.guard.policy import explain, strictest, weigh
 from remuda.guard.table import COLUMNS, TABLE
-from remuda.surfaces.cli.run import CAPABILITIES
+from remuda.surfaces.cli.runoptions import CAPABILITIES
 
 READERS: tuple[Capability, ...] = ("scout", "reviewer")
 LEADERS: tuple[Capability, ...] = ("lead", "coordinator")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from remuda.guard.model import Decision, Verdict
 from remuda.hooks.aggregation import Precedence, aggregate
-from remuda.hooks.answer import DIALECTS, Dialect, answer, openings
+from remuda.hooks.answer import CONTEXTUAL, DIALECTS, Dialect, answer, context_answer, openings
 
 DENY = Verdict(decision="deny", rule="git.force", reason="it pushes over others", hint="Push without force.")
 TOLD = "it pushes over others (git.force). Push without force."
@@ -53,6 +53,25 @@ def test_a_deny_for_copilot() -> None:
         "message": TOLD,
     }
     assert given.code == 2
+
+
+NESTED = {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "hear"}}
+CONTEXTS = {
+    "claude": NESTED,
+    "codex": NESTED,
+    "gemini": NESTED,
+    "copilot": {"additionalContext": "hear"},
+    "hermes": {"context": "hear"},
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_text_for_the_model_in_the_words_of_each_cli(dialect: Dialect) -> None:
+    assert json.loads(context_answer(dialect, "UserPromptSubmit", "hear").stdout) == CONTEXTS[dialect]
+    if "Stop" in CONTEXTUAL[dialect]:
+        given = context_answer(dialect, "Stop", "hear")
+        assert json.loads(given.stdout) == {"decision": "block", "reason": "hear"}
+        assert given.code == 0
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

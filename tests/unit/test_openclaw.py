@@ -87,9 +87,9 @@ def test_a_failure(document: object, log: tuple[bytes, ...], kind: str) -> None:
     assert failure.kind == kind
 
 
-def test_one_failure_is_given_another_chance_and_two_are_not() -> None:
+def test_two_failures_are_given_another_chance_and_three_are_not() -> None:
     listener = parser(TURN, "")
-    for number, troubled in ((1, False), (2, True)):
+    for number, troubled in ((1, False), (2, False), (3, True)):
         listener.hear(b"[model-fetch] response provider=x status=500 elapsedMs=3")
         assert listener.state.trouble is not None
         listener.hear(b"transient same-model retry %d/8 for x reason=server_error: delayMs=785" % number)
@@ -188,3 +188,18 @@ def test_the_empty_package_is_told_from_none(tmp_path: Path, text: str, told: bo
         assert absence(environ) is None
     (package / "package.json").write_text(text)
     assert ("openclaw 0.0.1" in (absence(environ) or "")) == told
+
+
+def test_the_log_tells_whether_the_model_has_answered() -> None:
+    listener = parser(TURN, "")
+    line = b"[provider-transport-fetch] [model-fetch] response provider=p model=m status=%d elapsedMs=9"
+    listener.hear(line % 429)
+    assert listener.state.trouble is not None
+    listener.hear(b"[agent/embedded] transient same-model retry 1/9 reason=rate_limit: delayMs=77000")
+    assert listener.state.trouble is not None, "nobody waits so long"
+    listener.hear(b"[agent/embedded] transient same-model retry 1/9 reason=rate_limit: delayMs=985")
+    assert (listener.state.trouble, listener.state.answered) == (None, False)
+    listener.hear(line % 200)
+    listener.hear(line % 429)
+    assert listener.state.trouble is not None
+    assert listener.state.answered

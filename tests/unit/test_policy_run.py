@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from remuda.core.errors import RefusedError
+from remuda.dispatch.agents import Agent
 from remuda.dispatch.installation import Installation
 from remuda.guard.tools import ToolCall
 from remuda.operations.guarding import bounded
@@ -27,7 +28,9 @@ def world(tmp_path: Path) -> World:
 def guarded(world: World, **request: object) -> Turn:
     """A turn of a runtime that is held by approvals."""
     runtime = msgspec.structs.replace(registry.get("rehearsal"), guarding=Guarding(by="approval"))
-    plan = Plan(runtime, world.cwd, "session", "session", False)
+    plan = Plan(
+        Agent(name=runtime.name, runtime=runtime.name), runtime, world.cwd, "session", "session", False
+    )
     turn = Turn(cwd=world.cwd, scratch=world.cwd, keep=world.cwd, session="session", environ=world.environ)
     asked = RunRequest(prompt="hi", unproven=True, **{"capability": "builder", **request})  # type: ignore[arg-type]
     return bounded(world, asked, plan, Installation(("/bin/true",)), turn)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from remuda.core.errors import ConfigError, NotFoundError
 from remuda.runtimes import registry, screens
 from remuda.runtimes.screens import Manifest, Rule, Screen, classify, load
+from remuda.sessions import pane
 from remuda.surfaces.cli.sessionscreen import screen
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "screens"
@@ -161,6 +162,12 @@ def test_a_busy_title_takes_a_ready_back_and_nothing_else() -> None:
     assert classify(known, "?", "* work").state == "dialog"
 
 
+def test_a_title_takes_a_rule_back() -> None:
+    between = (FIXTURES / "gemini" / "loading-between-processes.txt").read_text(encoding="utf-8")
+    assert classify(MANIFESTS["gemini"], between).rule == "between processes"
+    assert classify(MANIFESTS["gemini"], between, "◇  Ready (work)").rule == "ready"
+
+
 def test_the_rules_of_a_user_come_first(tmp_path: Path) -> None:
     own = '[terminal]\nquit = "/bye"\n[[rule]]\nname = "mine"\nstate = "loading"\ncontains = ["❯"]\n'
     (tmp_path / "claude.toml").write_text(own)
@@ -254,3 +261,36 @@ def test_the_command_reads_the_rules_of_the_user(tmp_path: Path) -> None:
     env = {"REMUDA_HOME": str(tmp_path)}
     told = CliRunner().invoke(screen, ["--runtime", "claude", "--classify"], input=b"$ ", env=env)
     assert msgspec.json.decode(told.stdout)["rule"] == "mine"
+
+
+ASKED = Screen(state="dialog", rule="trust", kind="trust", keys=("Down", "Enter"))
+CHOSEN = Screen(state="dialog", rule="trust-chosen", kind="trust", keys=("Enter",))
+UNKNOWN = Screen(state="loading")
+
+
+@pytest.mark.parametrize(
+    ("key", "now", "changed", "soon", "late"),
+    [
+        ("Down", ASKED, False, None, False),
+        ("Down", ASKED, True, None, False),
+        ("Down", UNKNOWN, True, None, False),
+        ("Down", CHOSEN, True, True, True),
+        ("n", ASKED, False, None, False),
+        ("n", ASKED, True, True, True),
+        ("1", ASKED, False, None, True),
+        ("1", ASKED, True, True, True),
+    ],
+)
+def test_a_key_counts_when_it_has_shown(
+    key: str, now: Screen, changed: bool, soon: bool | None, late: bool
+) -> None:
+    assert pane.taken(key, ASKED, now, changed=changed, late=False) is soon
+    assert pane.taken(key, ASKED, now, changed=changed, late=True) is late
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_where_an_arrow_answers_another_rule_tells_that_it_moved(name: str, tmp_path: Path) -> None:
+    rules = load(name, tmp_path).rules
+    arrows = [rule for rule in rules if {"Up", "Down"} & {*rule.keys[:-1]}]
+    for rule in arrows:
+        assert any(other.kind == rule.kind and other.keys == ("Enter",) for other in rules), rule.name

@@ -1,10 +1,11 @@
-"""Runs the tests of the real agent CLIs, and tells those that fail from those that are unsteady.
+"""Runs tests, and tells those that fail from those that are unsteady.
 
-Usage: python tools/agent_suite.py [PYTEST ARGUMENT…]
+Usage: python tools/suite.py [PYTEST ARGUMENT…]
 
-These are other people's programs on a busy machine: now and then one of a thousand tests meets a bound of
-time. Up to FEW tests that fail are run again, one at a time with nothing beside them, AGAIN times each. One
-that holds every time is named UNSTEADY; one that fails once more, or one failure too many, fails the suite.
+Thousands of processes on a busy machine: now and then one test of thousands meets a bound of time. Up to FEW
+tests that fail are run again, one at a time with nothing beside them, AGAIN times each. One that holds every
+time is named UNSTEADY, for somebody to look at; one that fails once more, or one failure too many, fails the
+suite.
 """
 
 from __future__ import annotations
