@@ -1,4 +1,4 @@
-"""Measures start-up, hooks, run overhead, sessions and transcripts; prints ratios.
+"""Measures start-up, hooks, run overhead, sessions, transcripts and tasks; prints ratios.
 
 The numbers are written to bench/results/latest.json.
 
@@ -20,6 +20,7 @@ import hooks
 import peers
 import sessions
 import startup
+import tasks
 import usage
 from measure import Timing, Timings, cpu, extra, ratio, wall
 
@@ -35,14 +36,21 @@ def main() -> None:
     overheads = run_overhead(agents_folder)
     held = session_times(agents_folder)
     used = usage.measure()
+    loaded = tasks.measure()
     print_startup(started)
     print_hooks(hooked)
     print_overheads(overheads)
     sessions.show(held)
     usage.show(used)
-    verdicts = {**judge(started, overheads), **judge_hooks(hooked), **usage.judge(used)}
+    tasks.show(loaded)
+    verdicts = {
+        **judge(started, overheads),
+        **judge_hooks(hooked),
+        **usage.judge(used),
+        **tasks.judge(loaded),
+    }
     print_verdicts(verdicts)
-    write(started, hooked, overheads, held, used, verdicts)
+    write(started, hooked, overheads, held, used, loaded, verdicts)
 
 
 def _output(*arguments: str) -> str:
@@ -139,6 +147,7 @@ def write(
     overheads: dict[str, Timings],
     held: sessions.Measured,
     used: usage.Used,
+    loaded: tasks.Loaded,
     verdicts: dict[str, bool],
 ) -> None:
     document = {
@@ -165,6 +174,7 @@ def write(
         },
         "sessions": sessions.rows(held),
         "usage": {name: used.middle(name)._asdict() for name in used.runs},
+        "tasks": tasks.rows(loaded),
         "targets": verdicts,
     }
     LATEST.parent.mkdir(parents=True, exist_ok=True)
