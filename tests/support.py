@@ -188,11 +188,19 @@ def carrying(entry: str) -> list[int]:
 
 
 def eventually(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Wait until something holds; fails when it never does."""
+    """Wait until something holds; fails when it never does. What looks into a file that is not there yet does
+    not hold yet."""
     end = time.monotonic() + seconds
-    while not condition():
+    while not _holds(condition):
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.02)
+
+
+def _holds(condition: Callable[[], object]) -> bool:
+    try:
+        return bool(condition())
+    except FileNotFoundError:
+        return False
 
 
 def kill(pid: int) -> None:

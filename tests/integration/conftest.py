@@ -28,6 +28,7 @@ def serving(site: Site) -> Iterator[Site]:
     yield site
     site.remuda("serve", "--stop")
     finish(process)
+    eventually(lambda: none_left(site))
 
 
 @pytest.fixture
