@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 from hypothesis import HealthCheck, settings
 from tests.postgres import postgres, shared_database, shared_store  # noqa: F401 - fixtures
 
-settings.register_profile("remuda", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in every run, so that a change is what makes a property fail; REMUDA_EXPLORE=1 looks for
+# new ones.
+settings.register_profile(
+    "remuda",
+    deadline=None,
+    derandomize=os.environ.get("REMUDA_EXPLORE", "") == "",
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("remuda")
 
 # What a shell starts in the background ignores interrupts, and what nohup starts ignores hangups: so would

@@ -32,7 +32,8 @@ from remuda.sandbox.programs import parts_of
 from remuda.sandbox.spec import Network, Rule, Spec, encoded
 from remuda.sandbox.system import system
 
-LAUNCH = Path(remuda.__file__).parent / "sandbox" / "launch.py"
+PACKAGE = Path(remuda.__file__).parent
+LAUNCH = Path("remuda", "sandbox", "launch.py")
 SYSTEM_PYTHON = "/usr/bin/python3"
 SOMEBODY = 54321
 
@@ -53,18 +54,26 @@ def walls(folder: Path, *more: Mount, network: bool = True) -> tuple[str, ...]:
     return (able.bubblewrap, *arguments(Walls(mounts=mounts, cwd=folder, network=network)))
 
 
-def launcher(folder: Path, spec: Spec, command: str, python: str = sys.executable) -> list[str]:
+def launcher(
+    folder: Path, spec: Spec, command: str, python: str = sys.executable, code: Path = PACKAGE.parent
+) -> list[str]:
     place = folder / "spec.json"
     place.write_bytes(encoded(spec))
     place.chmod(0o644)
-    return [python, "-I", "-S", str(LAUNCH), str(place), "/bin/sh", "-c", command]
+    return [python, "-I", "-S", str(code / LAUNCH), str(place), "/bin/sh", "-c", command]
 
 
 def run(
-    folder: Path, spec: Spec, command: str, *prefix: str, python: str = sys.executable, **env: str
+    folder: Path,
+    spec: Spec,
+    command: str,
+    *prefix: str,
+    python: str = sys.executable,
+    code: Path = PACKAGE.parent,
+    **env: str,
 ) -> str:
     ended = subprocess.run(
-        [*prefix, *launcher(folder, spec, command, python)],
+        [*prefix, *launcher(folder, spec, command, python, code)],
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", **env},
         capture_output=True,
@@ -119,7 +128,13 @@ class TestSignals:
 
 
 class TestAnotherUser:
-    """Without any rights, as most users are; where the tests run so anyway, this is the same once more."""
+    """Without any rights, as most users are; where the tests run so anyway, this is the same once more. The
+    code is a copy that everybody can read: the checkout may lie in a home of root's."""
+
+    @pytest.fixture
+    def code(self, folder: Path) -> Path:
+        shutil.copytree(PACKAGE, folder / "remuda", ignore=shutil.ignore_patterns("__pycache__"))
+        return folder
 
     @pytest.fixture
     def prefix(self, folder: Path) -> tuple[str, ...]:
@@ -129,7 +144,7 @@ class TestAnotherUser:
         ids = ("--reuid", str(SOMEBODY), "--regid", str(SOMEBODY), "--clear-groups")
         return ("setpriv", *ids, "--inh-caps=-all")
 
-    def test_walls_and_ways(self, folder: Path, prefix: tuple[str, ...]) -> None:
+    def test_walls_and_ways(self, folder: Path, code: Path, prefix: tuple[str, ...]) -> None:
         able = subprocess.run(
             [*prefix, "bwrap", "--unshare-net", "--ro-bind", "/", "/", "true"], capture_output=True, text=True
         )
@@ -139,7 +154,7 @@ class TestAnotherUser:
                 connects(each.port).replace(sys.executable, SYSTEM_PYTHON) for each in (wanted, other)
             )
             command = f"id -u; touch in; touch /usr/out 2>/dev/null; cat /etc/shadow 2>/dev/null; {tries}"
-            text = run(folder, spec, command, *prefix, python=SYSTEM_PYTHON)
+            text = run(folder, spec, command, *prefix, python=SYSTEM_PYTHON, code=code)
             if able.returncode != 0:
                 assert "bwrap: " in text
                 assert not (folder / "in").exists()

@@ -294,6 +294,12 @@ def test_aider_tells_rounded_numbers_and_its_own_cost(tmp_path: Path) -> None:
     assert known.prompts(source, Mark()).texts == ("one\n  two", "three")
 
 
+def test_an_aider_history_whose_first_line_is_cut_is_read_on(tmp_path: Path) -> None:
+    path = tmp_path / ".aider.chat.history.md"
+    path.write_text("#### the end of a li\n#### ne  \n\n#### whole  \n#### prompt  \n")
+    assert transcripts("aider").prompts(Source(path), Mark()).texts == ("whole\nprompt",)
+
+
 def test_an_aider_history_that_is_named_is_found(tmp_path: Path) -> None:
     path = tmp_path / "history.md"
     path.write_text(HISTORY)

@@ -198,7 +198,7 @@ def prompts(source: Source, mark: Mark) -> Prompts:
         if line.startswith(_ASKED) and line.endswith(_BREAK):
             if not before:
                 said.append([])
-            if before.startswith(_ASKED) or not before:
+            if said and (before.startswith(_ASKED) or not before):
                 said[-1].append(line.removeprefix(_ASKED).removesuffix(_BREAK))
         before = line
     return Prompts(tuple("\n".join(part) for part in said if part), Mark(position))
