@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import random
 import signal
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+import msgspec
+from tests.integration.residents import call
 from tests.postgres import SharedStore
 from tests.support import PATIENCE, Site, alive, carrying, eventually
 
@@ -62,7 +65,10 @@ class Chaos:
         self.rng = random.Random(seed)
         self.kills: Counter[str] = Counter()
         self.blows = 0
+        self.accepted = 0
+        """How many tasks the resident process took in."""
         self.workers: list[subprocess.Popen[bytes]] = []
+        self.resident: subprocess.Popen[bytes] | None = None
         (site.home / "config").mkdir(parents=True)
         (site.home / "config" / "config.toml").write_text(CONFIG)
         (site.folder / "chaos.yaml").write_text(SCENARIO)
@@ -71,24 +77,42 @@ class Chaos:
         self.world = open_world(site.env, site.cwd)
 
     def submit(self, number: int) -> str:
-        """Hand a task in; again and again while the database is away, under one key."""
+        """Hand a task in, every other one through the resident process; again and again while that or the
+        database is away, under one key."""
         agent = "narrow" if number % 4 == 3 else "free"
         run = RunRequest(prompt=f"task {number}", agent=agent, permission="bypass", unattended=True)
+        request = SubmitRequest(run=run, key=f"task-{number}")
         while True:
-            with contextlib.suppress(StoreGoneError):
-                return submit(self.world, SubmitRequest(run=run, key=f"task-{number}")).id
+            with contextlib.suppress(StoreGoneError, OSError, http.client.HTTPException):
+                if number % 2 == 0:
+                    return submit(self.world, request).id
+                if given := self._submit_over_http(request):
+                    return given
             time.sleep(0.1)
+            self.staff()
+
+    def _submit_over_http(self, request: SubmitRequest) -> str | None:
+        """The task's id; None where the database was away."""
+        body = {**msgspec.to_builtins(request), "cwd": str(self.site.cwd)}
+        code, answer = call(self.site, "task.submit", body)
+        if code == 200:
+            self.accepted += 1
+            return str(answer["id"])
+        assert code == 503, answer
+        return None
 
     def staff(self) -> None:
-        """See to it that there are as many workers as there should be."""
+        """See to it that there are as many workers as there should be, and a resident process."""
         self.workers = [worker for worker in self.workers if worker.poll() is None]
         with (self.site.folder / "workers.log").open("ab") as log:
             for _ in range(self.wanted - len(self.workers)):
-                self.workers.append(self._worker(log))
+                self.workers.append(self._start(log, "-v", "worker", "--slots", "4", "--grace", "0.5"))
+            if self.resident is None or self.resident.poll() is not None:
+                self.resident = self._start(log, "serve", "--keep")
 
-    def _worker(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    def _start(self, log: IO[bytes], *arguments: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "remuda", "-v", "worker", "--slots", "4", "--grace", "0.5"],
+            [sys.executable, "-m", "remuda", *arguments],
             cwd=self.site.cwd,
             env=self.site.env,
             stdin=subprocess.DEVNULL,
@@ -99,12 +123,13 @@ class Chaos:
 
     def strike(self) -> None:
         """Kill something."""
-        what = self.rng.choices(("worker", "polite", "agent", "resident"), (6, 2, 3, 1))[0]
+        what = self.rng.choices(("worker", "polite", "agent", "resident"), (6, 2, 3, 3))[0]
         self.kills[what] += 1
         if what == "agent":
             self._kill_agent()
         elif what == "resident":
-            self.site.remuda("serve", "--stop")
+            assert self.resident is not None
+            self.resident.kill()
         elif self.workers:
             victim = self.rng.choice(self.workers)
             victim.send_signal(signal.SIGKILL if what == "worker" else signal.SIGTERM)
@@ -167,9 +192,9 @@ class Chaos:
 
     def end(self) -> None:
         """End what is left, however the test went."""
-        for worker in self.workers:
-            worker.kill()
-            worker.wait(PATIENCE)
+        for process in (*self.workers, *([self.resident] if self.resident else [])):
+            process.kill()
+            process.wait(PATIENCE)
 
     def finish(self) -> None:
         """End the workers; one more finds what the dead have left, and a run the places that they held."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import socket
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support import Ended, Site
+from tests.support import PATIENCE, Ended, Site
 
 from remuda.hooks import client, wire
 
@@ -98,3 +99,27 @@ def listening(site: Site) -> bool:
     except OSError:
         return False
     return True
+
+
+class Client(http.client.HTTPConnection):
+    """A connection to a site's resident process."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__("remuda", timeout=PATIENCE)
+        self._site = site
+
+    def connect(self) -> None:
+        self.sock = connected(self._site)
+        self.sock.settimeout(PATIENCE)
+
+
+def call(site: Site, name: str, body: object = None, method: str = "POST") -> tuple[int, dict[str, object]]:
+    """Ask the resident process for an operation: the status of its answer, and what it says."""
+    client = Client(site)
+    try:
+        text = body if isinstance(body, bytes) else json.dumps({} if body is None else body)
+        client.request(method, f"/v1/{name}", text)
+        answer = client.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        client.close()

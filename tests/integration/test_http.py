@@ -17,7 +17,18 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from tests.integration.residents import FORBIDDEN, HARMLESS, ask, connected, listening, pid_of, place, status
+from tests.integration.residents import (
+    FORBIDDEN,
+    HARMLESS,
+    Client,
+    ask,
+    call,
+    connected,
+    listening,
+    pid_of,
+    place,
+    status,
+)
 from tests.support import PATIENCE, SHELL, Site, alive, eventually, finish, read_pid
 
 Got = TypeVar("Got")
@@ -60,29 +71,6 @@ WRONG: tuple[tuple[str, object, int, str, str], ...] = (
     ("task.wait", {"ids": [], "first": True}, 400, "usage", "ids"),
     ("task.list", {"before": "\0"}, 404, "not_found", "task"),
 )
-
-
-class Client(http.client.HTTPConnection):
-    """A connection to a site's resident process."""
-
-    def __init__(self, site: Site) -> None:
-        super().__init__("remuda", timeout=PATIENCE)
-        self._site = site
-
-    def connect(self) -> None:
-        self.sock = connected(self._site)
-        self.sock.settimeout(PATIENCE)
-
-
-def call(site: Site, name: str, body: object = None, method: str = "POST") -> tuple[int, dict[str, object]]:
-    client = Client(site)
-    try:
-        text = body if isinstance(body, bytes) else json.dumps({} if body is None else body)
-        client.request(method, f"/v1/{name}", text)
-        answer = client.getresponse()
-        return answer.status, json.loads(answer.read())
-    finally:
-        client.close()
 
 
 def failure(answer: dict[str, object]) -> dict[str, object]:
