@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -127,7 +128,7 @@ def bare_pane(bench: Bench, _mode: str, call: Call) -> dict[str, Timing]:
     word, started = f"word-{uuid.uuid4().hex}", time.perf_counter()
     socket = bench.home / f"{uuid.uuid4().hex[:8]}.sock"  # a server that ends may still answer at its own
     manifest = screens.load(bench.agent, bench.home)
-    consumed = os.times()
+    consumed = _cpu()
 
     def tmux(*words: str, stdin: str = "") -> str:
         base = ("tmux", "-u", "-f", "/dev/null", "-S", str(socket))
@@ -143,21 +144,22 @@ def bare_pane(bench: Bench, _mode: str, call: Call) -> dict[str, Timing]:
     tmux("new-session", "-d", "-s", "bare", *size, "-c", str(bench.work), *variables, *argv(bench, call))
     try:
         until(ready)
-        begun = Timing((time.perf_counter() - started) * 1000, _cpu(consumed))
-        began, consumed = time.time(), os.times()
+        begun = Timing((time.perf_counter() - started) * 1000, _cpu() - consumed)
+        began, consumed = time.time(), _cpu()
         tmux("load-buffer", "-", stdin=word)
         tmux("paste-buffer", "-p", "-t", "bare")
         until(lambda: word in tmux("capture-pane", "-p", "-t", "bare") or None)
         tmux("send-keys", "-t", "bare", *manifest.terminal.submit)
         heard = (bench.heard(word) - began) * 1000
-        return {START: begun, SEND: Timing(heard, _cpu(consumed))}
+        return {START: begun, SEND: Timing(heard, _cpu() - consumed)}
     finally:
         tmux("kill-server")
 
 
-def _cpu(before: os.times_result) -> float:
-    """What this process and those it waited for have used since."""
-    return sum(now - then for now, then in zip(os.times()[:4], before[:4], strict=True)) * 1000
+def _cpu() -> float:
+    """What this process and those it waited for have used, in ms; finer than the ticks of ``os.times``."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used) * 1000
 
 
 def measure(bench: Bench, mode: str, rounds: int) -> dict[str, Timings]:
