@@ -43,6 +43,20 @@ def test_it_outlives_the_command_that_started_it_and_answers_prompts_with_a_rece
     assert not stable.agents()
 
 
+def test_a_keeper_that_hangs_is_ended_with_all_that_it_started(stable: Stable) -> None:
+    stable.play(("long", (shell("echo $$ > pid; exec sleep 300"), DONE)))
+    stable.start("one", "--permission", "bypass")
+    stable.session("send", "one", "a long one")
+    eventually((stable.cwd / "pid").exists, SLOW)
+    keeper, tool = stable.holder("one"), int((stable.cwd / "pid").read_text())
+    os.kill(keeper, signal.SIGSTOP)
+    ended = stable.session("stop", "one")
+    assert (ended.code, ended.stdout) == (0, "one is exited\n"), ended.stderr
+    assert "did not answer" in stable.seen("one")["session"]["failure"]
+    assert not any(map(alive, (keeper, tool)))
+    assert not stable.agents()
+
+
 @both
 @pytest.mark.parametrize("size", [64 * 1024, 200 * 1024])
 def test_a_long_text_arrives_byte_for_byte(stable: Stable, mode: str, size: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +63,17 @@ def ancestors(pid: int) -> Iterator[int]:
             pid = int(_fields(pid)[1])
         except (OSError, IndexError, ValueError):
             return
+
+
+def kill(name: str) -> None:
+    """End the process of this name at once; nobody who has its number by now."""
+    with contextlib.suppress(OSError):
+        handle = os.pidfd_open(pid_of(name))
+        try:
+            if lives(name):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        finally:
+            os.close(handle)
 
 
 def pid_of(name: str) -> int:

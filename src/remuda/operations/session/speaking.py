@@ -8,6 +8,7 @@ from contextlib import aclosing
 
 import msgspec
 
+from remuda.core import identity
 from remuda.core.errors import UsageError
 from remuda.core.events import Event, Question
 from remuda.operations.session import keyboard, looking, panes
@@ -33,6 +34,9 @@ __all__ = (
     "send",
     "stop",
 )
+
+_STOPPING = 30.0
+"""Seconds that a keeper has to end its session; one that hangs is ended itself, and all that it started."""
 
 _QUESTION = msgspec.json.Decoder(Question)
 
@@ -146,9 +150,14 @@ async def stop(world: World, word: str) -> Session:
     if session.mode == "headless":
         raise UsageError(f"session {word} is a single run", "End it where it runs, with Ctrl-C.")
     try:
-        await _done(world, session, orders.Stop())
+        async with asyncio.timeout(_STOPPING):
+            await _done(world, session, orders.Stop())
     except GoneError:
-        return looking.found(world, session.id)
+        pass
+    except TimeoutError:
+        if session.holder:
+            identity.kill(session.holder)
+        return looking.lost(world, session, "the keeper did not answer, and was ended")
     return looking.found(world, session.id)
 
 
